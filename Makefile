@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build static static-twice image package package-test install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 foreign store-bench fleet-bench mesh-trial fleet-trial connections-bench docs site clean
+.PHONY: help setup build static static-twice image package package-test manifests install check test without-wing fuzz audit demo demo-forwarding bank verify howto pages bench store-check postgres-check server-check soak campaign-check optimise-check iperf3 foreign store-bench fleet-bench mesh-trial fleet-trial connections-bench docs site clean
 
 help: ## what can be made (this list)
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -36,6 +36,11 @@ package: ## .deb, .rpm, .tar.gz and their checksums: target/package (TARGETS as 
 
 package-test: ## packages installed, run, upgraded, removed and purged in a clean Debian (as root; minutes)
 	@packaging/test
+
+MANIFESTS = --locked $(CARGO_FLAGS) --manifest-path packaging/kubernetes/check/Cargo.toml --target-dir target/manifests
+manifests: setup ## packaging/kubernetes against the schema of Kubernetes' API, and what its objects name of each other (minutes at first)
+	$(CARGO) test $(MANIFESTS)
+	$(CARGO) run -q $(MANIFESTS) -- packaging/kubernetes/*.yaml
 
 install: static ## the static program, manual, completions and unit below DESTDIR and PREFIX (/usr/local)
 	@packaging/stage $(STATIC) "$(DESTDIR)" "$(PREFIX)"

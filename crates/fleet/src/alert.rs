@@ -92,6 +92,9 @@ impl Alert {
     /// Errors: what makes no sense. URLs are not repeated, since they may hold secrets.
     pub fn target(&self) -> Result<Target, String> {
         let Self { webhook, form, alertmanager, smtp, from, to } = self;
+        if webhook.is_none() && alertmanager.is_none() && smtp.is_none() {
+            return Err("it has none of `webhook`, `alertmanager` and `smtp`, and needs one".to_owned());
+        }
         if smtp.is_none() && (from.is_some() || !to.is_empty()) {
             return Err("`from` and `to` go with `smtp`".to_owned());
         }
@@ -121,7 +124,10 @@ impl Alert {
                 }
                 Ok(Target::Mail { server, from, to: to.clone() })
             }
-            _ => Err("one of `webhook`, `alertmanager` and `smtp` is needed".to_owned()),
+            _ => {
+                Err("only one of `webhook`, `alertmanager` and `smtp` can be named: write an [[alert]] for each"
+                    .to_owned())
+            }
         }
     }
 }
@@ -384,8 +390,10 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_named_without_secrets() {
         for (text, says) in [
-            ("", "one of `webhook`"),
-            ("webhook = 'http://a'\nalertmanager = 'http://b'", "one of `webhook`"),
+            ("", "none of `webhook`"),
+            ("form = 'chat'", "none of `webhook`"),
+            ("to = ['a@b']", "none of `webhook`"),
+            ("webhook = 'http://a'\nalertmanager = 'http://b'", "only one of `webhook`"),
             ("color = 1", "unknown field"),
             ("webhook = 'http://a'\nform = 'poem'", "unknown variant"),
             ("alertmanager = 'http://a'\nform = 'chat'", "`form` goes with `webhook`"),

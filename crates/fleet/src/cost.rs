@@ -26,8 +26,9 @@ fn awake(test: &Test) -> f64 {
     1.0 - (0..MINUTES).filter(|minute| test.is_quiet(*minute)).count() as f64 / f64::from(MINUTES)
 }
 
-/// What each test of a fleet costs, in the order of the file.
+/// What each test of a fleet costs, in the order of the file; with all hosts that may join.
 pub fn check(fleet: &Fleet) -> FleetCheck {
+    let fleet = &fleet.with_all_joined();
     let schedule = Schedule::new(fleet);
     let of_mesh = |(at, mesh): (usize, &Mesh)| {
         let pairs = fleet.pairs(mesh);
@@ -106,5 +107,13 @@ mod tests {
         assert!(often.wrong[0].contains("all pairs take") && !checked.is_possible(), "{often:?}");
         assert_eq!((probe.tests_a_day, probe.bytes_a_day), (780 * 1_440, 780 * 1_440 * 7_500));
         assert!(probe.wrong.is_empty() && probe.busiest == 0.0);
+    }
+
+    #[test]
+    fn hosts_that_may_join_are_counted_as_if_all_had() {
+        let text = "name = 's'\n[[join]]\ngroup = 'pods'\nmost = 10\n[[mesh]]\nname = 'all'\nhosts = ['@pods']\n\
+            [[mesh.test]]\nkind = 'probe'\nevery = '1m'\n";
+        let checked = check(&Fleet::read(text).expect("a fleet"));
+        assert_eq!((checked.hosts, checked.tests[0].pairs), (10, 45));
     }
 }

@@ -75,6 +75,9 @@ struct State {
     bad: u32,
     good: u32,
     first_bad_ms: u64,
+    /// Since when it was, where that is known better than by the first round that saw it.
+    #[serde(default)]
+    was_bad_ms: Option<u64>,
     says: String,
     open: Option<Incident>,
     /// The last one, and when it was over.
@@ -96,8 +99,8 @@ pub struct Incidents {
     of: BTreeMap<String, State>,
     /// Elements, beginnings of their names with `*`, hosts and groups, of which nothing is reported until a time.
     muted: Vec<(String, u64)>,
-    /// The hosts of such a group.
-    #[serde(default)]
+    /// The hosts that such a group has now. They are not kept: the next controller may have another file.
+    #[serde(skip)]
     of_muted: BTreeMap<String, Vec<String>>,
     count: u64,
 }
@@ -162,11 +165,19 @@ impl Incidents {
     }
 
     /// Nothing is reported of these elements until then: a name, the beginning of names with `*` at its end, `host NAME` or `group NAME` with
-    /// its hosts.
-    pub fn mute(&mut self, which: &str, hosts: Vec<String>, until_ms: u64) {
+    /// its hosts, which [`Incidents::regroup`] reads.
+    pub fn mute(&mut self, which: &str, until_ms: u64) {
         self.muted.retain(|(known, _)| known != which);
         self.muted.push((which.to_owned(), until_ms));
-        self.of_muted.insert(which.to_owned(), hosts);
+    }
+
+    /// Reads which hosts the muted groups have now. `hosts`: all of the fleet, each with its group.
+    pub(crate) fn regroup<'a>(&mut self, hosts: &(impl Iterator<Item = (&'a str, &'a str)> + Clone)) {
+        let of = |group: &str| -> Vec<String> {
+            hosts.clone().filter(|(_, its)| *its == group).map(|(name, _)| name.to_owned()).collect()
+        };
+        let named = |(which, _): &(String, u64)| Some((which.clone(), of(which.strip_prefix("group ")?)));
+        self.of_muted = self.muted.iter().filter_map(named).collect();
     }
 
     /// What is muted, and until when.
@@ -185,7 +196,6 @@ impl Incidents {
     /// reported by [`Incidents::report`], and its end only where that was.
     pub fn round(&mut self, at_ms: u64, seen: &[(String, Seen)]) -> Vec<Message> {
         self.muted.retain(|(_, until_ms)| *until_ms > at_ms);
-        self.of_muted.retain(|which, _| self.muted.iter().any(|(known, _)| known == which));
         let mut reported = Vec::new();
         let again_ms = self.rules.again_ms;
         for (element, seen) in seen {
@@ -199,6 +209,11 @@ impl Incidents {
             |it: &State| it.last.as_ref().is_none_or(|(_, over_ms)| at_ms.saturating_sub(*over_ms) >= again_ms);
         self.of.retain(|_, it| it.bad > 0 || it.open.is_some() || !is_over(it));
         reported
+    }
+
+    /// What the next round sees as bad was so since a time.
+    pub(crate) fn was_bad(&mut self, element: &str, since_ms: u64) {
+        self.of.entry(element.to_owned()).or_default().was_bad_ms = Some(since_ms);
     }
 
     /// Whether nothing is reported of an element now.
@@ -218,8 +233,9 @@ impl Incidents {
         match seen {
             Seen::Unknown => None,
             Seen::Bad(says) => {
+                let since_ms = state.was_bad_ms.take().unwrap_or(at_ms);
                 if state.bad == 0 {
-                    state.first_bad_ms = at_ms;
+                    state.first_bad_ms = since_ms;
                 }
                 let was_good_ms = at_ms.saturating_sub(state.good_since_ms);
                 (state.bad, state.good) = (state.bad.saturating_add(1), 0);
@@ -343,7 +359,7 @@ mod tests {
     #[test]
     fn nothing_is_reported_of_what_is_muted_until_the_time_is_over() {
         let mut incidents = Incidents::new(Rules::default());
-        incidents.mute("host *", Vec::new(), 100);
+        incidents.mute("host *", 100);
         let both = |at| [("host a".to_owned(), bad("x")), ("trunk r1".to_owned(), bad("y"))].map(|it| (at, it));
         let all: Vec<Message> = (0..5).flat_map(both).flat_map(|(at, it)| of_round(&mut incidents, at, it)).collect();
         assert!(matches!(&all[..], [Message::Began(Incident { element, .. })] if element == "trunk r1"), "{all:?}");
@@ -355,12 +371,27 @@ mod tests {
     #[test]
     fn a_muted_host_is_muted_whatever_it_is_called() {
         let mut incidents = Incidents::new(Rules::default());
-        incidents.mute("host a1", Vec::new(), 100);
-        incidents.mute("group west", vec!["b1".to_owned(), "b2".to_owned()], 100);
+        incidents.mute("host a1", 100);
+        incidents.mute("group west", 100);
+        incidents.regroup(&[("b1", "west"), ("b2", "west"), ("c1", "east")].into_iter());
         let muted =
             ["host a1 (sending)", "agent a1", "only the path c1 to a1", "the clock of b2", "the agents of group west"];
         assert!(muted.iter().all(|element| incidents.is_muted(element)));
         assert!(!["host a10", "agent c1", "the path between c1 and c2"].iter().any(|it| incidents.is_muted(it)));
+    }
+
+    #[test]
+    fn a_mute_with_its_hosts_of_an_earlier_version_is_read_and_has_those_of_now() {
+        let kept = serde_json::json!({
+            "rules": Rules::default(),
+            "of": {},
+            "muted": [["group west", 100]],
+            "of_muted": { "group west": ["b1"] },
+            "count": 0,
+        });
+        let mut incidents: Incidents = serde_json::from_value(kept).expect("the state of an earlier version");
+        incidents.regroup(&[("b1", "east"), ("b2", "west")].into_iter());
+        assert_eq!(["agent b1", "agent b2"].map(|element| incidents.is_muted(element)), [false, true]);
     }
 
     #[test]

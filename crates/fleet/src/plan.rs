@@ -5,6 +5,7 @@ use narrows_mesh::design;
 use narrows_model::words::units::{parse_bps, parse_duration, parse_size};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 /// Hosts of one fleet, at most.
 pub const HOSTS_MAX: usize = 100_000;
@@ -15,7 +16,11 @@ pub const HOSTS_MAX: usize = 100_000;
 pub struct Fleet {
     pub name: String,
     /// By name.
+    #[serde(default)]
     pub hosts: BTreeMap<String, Host>,
+    /// Who may join beside them.
+    #[serde(rename = "join", default)]
+    pub joins: Vec<Join>,
     #[serde(rename = "mesh")]
     pub meshes: Vec<Mesh>,
     #[serde(rename = "alert", default)]
@@ -36,11 +41,39 @@ const fn month() -> u64 {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table such as { address = \"192.0.2.1\" }")]
 pub struct Host {
     pub group: String,
     /// Where the others load it; empty: where its agent comes from.
     pub address: String,
+    /// It joined, and is in no file.
+    #[serde(skip)]
+    pub member: Option<Joined>,
+}
+
+/// Hosts that may join a fleet.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Join {
+    /// The group of those who join.
+    pub group: String,
+    /// A name whose addresses are those of such hosts, as a headless service of Kubernetes is one.
+    #[serde(default)]
+    pub service: Option<String>,
+    #[serde(default = "hundred")]
+    pub most: usize,
+}
+
+const fn hundred() -> usize {
+    100
+}
+
+/// A host that joined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    pub group: String,
+    /// Where its agent came from last; `None`: that is not known.
+    pub address: Option<IpAddr>,
 }
 
 /// Some hosts, and the tests between them.
@@ -112,6 +145,9 @@ pub struct Test {
     /// What a load is expected to carry, for the sum of bytes.
     #[serde(rename = "expect", default = "gigabit", deserialize_with = "rate")]
     pub expect_bps: u64,
+    /// 1 to 9: where not all can be made at once, those with more begin first.
+    #[serde(default = "five")]
+    pub priority: u8,
     /// No load begins after so many bytes of a day (UTC).
     #[serde(rename = "bytes-a-day", default, deserialize_with = "size")]
     pub bytes_a_day: Option<u64>,
@@ -123,6 +159,10 @@ const fn lasts() -> u64 {
 
 const fn gigabit() -> u64 {
     1_000_000_000
+}
+
+const fn five() -> u8 {
+    5
 }
 
 fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
@@ -172,21 +212,38 @@ impl Test {
     }
 }
 
+/// What to write where there can be several, and one stands without its brackets.
+fn hint(error: &toml::de::Error, text: &str) -> Option<String> {
+    let found = error.message().strip_suffix(", expected a sequence")?;
+    if found != "invalid type: map" {
+        return Some("; write a list in brackets, as [\"…\"]".to_owned());
+    }
+    let header = error.span().and_then(|span| text.get(span)).map(str::trim);
+    let is_header = |it: &&str| it.starts_with('[') && !it.starts_with("[[") && it.ends_with(']') && !it.contains('\n');
+    Some(header.filter(is_header).map_or_else(
+        || "; tables of which there can be several have double brackets, as [[mesh]]".to_owned(),
+        |header| format!("; write [{header}]"),
+    ))
+}
+
 impl Fleet {
     /// Reads a file.
     /// Errors: the first mistake of its form with its line; else all that makes no sense, in a line each.
     pub fn read(text: &str) -> Result<Self, String> {
-        let fleet: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let fleet: Self = toml::from_str(text)
+            .map_err(|error| format!("{}{}", error.to_string().trim_end(), hint(&error, text).unwrap_or_default()))?;
         let wrong = fleet.mistakes();
         if wrong.is_empty() { Ok(fleet) } else { Err(wrong.join("\n")) }
     }
 
     fn mistakes(&self) -> Vec<String> {
         let mut wrong = Vec::new();
-        if !(2..=HOSTS_MAX).contains(&self.hosts.len()) {
-            wrong.push(format!("a fleet has 2 to {HOSTS_MAX} hosts, and not {}", self.hosts.len()));
+        let least = if self.joins.is_empty() { 2 } else { 0 };
+        if !(least..=HOSTS_MAX).contains(&self.hosts.len()) {
+            wrong.push(format!("a fleet has {least} to {HOSTS_MAX} hosts, and not {}", self.hosts.len()));
         }
-        let is_address = |host: &Host| host.address.is_empty() || host.address.parse::<std::net::IpAddr>().is_ok();
+        wrong.extend(self.wrong_joins());
+        let is_address = |host: &Host| host.address.is_empty() || host.address.parse::<IpAddr>().is_ok();
         for (name, host) in self.hosts.iter().filter(|(_, host)| !is_address(host)) {
             wrong.push(format!("host {name}: `{}` is no IP address", host.address));
         }
@@ -205,7 +262,8 @@ impl Fleet {
             if mesh.name.is_empty() || !names.insert(&mesh.name) {
                 wrong.push(format!("{of}: each mesh has a name of its own"));
             }
-            let unknown = |name: &&String| self.named(std::slice::from_ref(*name)).is_empty();
+            let is_joined = |name: &String| self.joins.iter().any(|it| name.strip_prefix('@') == Some(&*it.group));
+            let unknown = |name: &&String| self.named(std::slice::from_ref(*name)).is_empty() && !is_joined(name);
             let unknown: Vec<&str> = mesh.hosts.iter().chain(&mesh.from).filter(unknown).map(String::as_str).collect();
             if !unknown.is_empty() {
                 wrong.push(format!("{of}: no host or @group of this name: {}", unknown.join(", ")));
@@ -225,15 +283,51 @@ impl Fleet {
                 if every < 10_000 {
                     wrong.push(format!("{of}: {kind}: every is 10s at least"));
                 }
+                if !(1..=9).contains(&test.priority) {
+                    wrong.push(format!("{of}: {kind}: priority is from 1 to 9, and 9 is first"));
+                }
                 if !(200..=600_000).contains(&test.lasts_ms) || test.lasts_ms > every {
                     wrong.push(format!("{of}: {kind}: lasts is from 200ms to 10m, and no longer than every"));
                 }
             }
-            if unknown.is_empty() && self.pairs(mesh).is_empty() {
+            if unknown.is_empty() && self.joins.is_empty() && self.pairs(mesh).is_empty() {
                 wrong.push(format!("{of}: its design leaves no pair of hosts"));
             }
         }
         wrong
+    }
+
+    fn wrong_joins(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut groups = BTreeSet::new();
+        for Join { group, service, most } in &self.joins {
+            if group.is_empty() || !groups.insert(group) {
+                wrong.push(format!("join {group}: each has a group of its own"));
+            }
+            if !(1..=HOSTS_MAX).contains(most) {
+                wrong.push(format!("join {group}: most is from 1 to {HOSTS_MAX}"));
+            }
+            let is_name =
+                |it: &String| !it.is_empty() && it.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+            if let Some(service) = service.as_ref().filter(|it| !is_name(it)) {
+                wrong.push(format!(
+                    "join {group}: `{service}` is no name of a host: write it like narrows-agent.narrows.svc"
+                ));
+            }
+        }
+        wrong
+    }
+
+    /// The fleet once all have joined who may.
+    pub fn with_all_joined(&self) -> Self {
+        let mut whole = self.clone();
+        for Join { group, most, .. } in &self.joins {
+            let host = Host { group: group.clone(), ..Host::default() };
+            let room = HOSTS_MAX.saturating_sub(whole.hosts.len());
+            // No name of a file has this form.
+            whole.hosts.extend((0..room.min(*most)).map(|nth| (format!("@{group} {nth}"), host.clone())));
+        }
+        whole
     }
 
     /// The collector that gets figures, if there is one.
@@ -325,10 +419,20 @@ mod tests {
             ("design = 'star'", "`from` goes with the designs star and disjoint"),
             (
                 "[[mesh.test]]\nkind = 'probe'\nevery = '1m'\n[[alert]]\nform = 'chat'\n[[mesh]]\nname = 'x'",
-                "alert 1: ",
+                "alert 1: it has none of `webhook`, `alertmanager` and `smtp`",
             ),
             ("hosts = ['a']", "its design leaves no pair of hosts"),
             ("[[mesh.test]]\nkind = 'load'\nevery = '60m'", "two of its tests are the same"),
+            ("[[mesh.test]]\nkind = 'load'\nevery = '9m'\npriority = 10", "priority is from 1 to 9"),
+            ("[[mesh.test]]\nkind = 'load'\nevery = '9m'\n[[join]]\ngroup = 'z'\nmost = 0", "join z: most is from 1"),
+            (
+                "[[mesh.test]]\nkind = 'load'\nevery = '9m'\n[[join]]\ngroup = 'z'\nservice = 'http://z'",
+                "join z: `http://z` is no name of a host",
+            ),
+            (
+                "[[mesh.test]]\nkind = 'load'\nevery = '9m'\n[[join]]\ngroup = 'z'\n[[join]]\ngroup = 'z'",
+                "join z: each has a group of its own",
+            ),
         ] {
             let said = fleet(design).expect_err(design);
             assert!(said.contains(says), "{design}: {said}");
@@ -340,5 +444,15 @@ mod tests {
         assert!(said.contains("line 8") && said.contains("invalid duration `often`"), "{said}");
         let said = Fleet::read(&short.replace("every='1s'", "every='1h'\nquiet=['8-9']")).expect_err("no hours");
         assert!(said.contains("08:00-18:00"), "{said}");
+        for (right, wrong, says) in [
+            ("[[mesh]]", "[mesh]", "write [[mesh]]"),
+            ("[[mesh.test]]", "[mesh.test]", "write [[mesh.test]]"),
+            ("[[mesh]]\nname='m'\n[[mesh.test]]", "[mesh.test]", "double brackets, as [[mesh]]"),
+            ("name='m'", "name='m'\nhosts='a'", "write a list in brackets"),
+            ("hosts.a={}", "hosts.a='192.0.2.7'", "expected a table such as { address = \"192.0.2.1\" }"),
+        ] {
+            let said = Fleet::read(&short.replace(right, wrong)).expect_err(wrong);
+            assert!(said.contains(says), "{wrong}: {said}");
+        }
     }
 }

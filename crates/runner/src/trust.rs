@@ -24,6 +24,9 @@ pub enum TrustError {
     #[error("cannot read token file {}: not found; copy it from the server (`narrows serve` prints its path at \
         start)", .0.display())]
     NoTokenFile(PathBuf),
+    /// The same of an agent of a fleet.
+    #[error("cannot read token file {}: not found; copy it from the controller's host (`narrows fleet token` prints it)", .0.display())]
+    NoAgentTokenFile(PathBuf),
     /// A token file that this user may not read.
     #[error("cannot open {}: permission denied; copy the token to a file that you may read, or run as its owner", .0.display())]
     Forbidden(PathBuf),
@@ -37,6 +40,9 @@ pub enum TrustError {
     /// `NARROWS_TOKEN` without a token.
     #[error("NARROWS_TOKEN: {0}")]
     NotATokenInEnvironment(NoToken),
+    /// The file or variable of an agent of a fleet without a token.
+    #[error("{0}: invalid token: a token is one line that starts with `narrows1.`, as `narrows fleet token` prints it")]
+    NotAnAgentToken(String),
     /// The token of the first file is of another server than the key of the second.
     #[error(
         "the token in {} does not match the key in {}; remove the token file to create a new one, and copy it to the \
@@ -165,6 +171,24 @@ pub fn client_token(token_file: Option<&Path>) -> Result<Option<Token>, TrustErr
     }
 }
 
+/// As [`client_token`], for an agent of a fleet, whose token is made on the controller's host.
+pub fn agent_token(token_file: Option<&Path>) -> Result<Option<Token>, TrustError> {
+    client_token(token_file).map_err(|error| match error {
+        TrustError::NoTokenFile(path) => TrustError::NoAgentTokenFile(path),
+        TrustError::NotAToken { path, .. } => TrustError::NotAnAgentToken(path.display().to_string()),
+        TrustError::NotATokenInEnvironment(_) => TrustError::NotAnAgentToken("NARROWS_TOKEN".to_owned()),
+        other => other,
+    })
+}
+
+/// What an agent's user should know of a token file that everybody can read. A group may: Kubernetes and systemd give it to one on purpose.
+pub fn agent_token_warning(token_file: &Path) -> Option<String> {
+    let file = token_file.display();
+    (files::shared_with(token_file) == Some("everybody")).then(|| {
+        format!("others can read {file}; whoever has it can report in the name of this host: chmod 600 {file}")
+    })
+}
+
 /// SHA-256 over a certificate in DER.
 pub fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
     let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
@@ -232,6 +256,24 @@ mod tests {
         set("", 0o2750);
         set("token", 0o640);
         assert!(matches!(&warnings()[..], [one] if one.contains("server.pem")));
+    }
+
+    #[test]
+    fn an_agent_is_told_where_its_token_comes_from_and_who_can_read_it() {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("a.token");
+        let why = || agent_token(Some(&file)).expect_err("no token").to_string();
+        assert!(
+            why().ends_with("a.token: not found; copy it from the controller's host (`narrows fleet token` prints it)")
+        );
+        for text in ["", "narrows1.cut\n"] {
+            files::write_whole(&file, text.as_bytes(), 0o600).expect("written");
+            assert!(why().ends_with("as `narrows fleet token` prints it"), "{}", why());
+        }
+        for (mode, is_open) in [(0o600, false), (0o440, false), (0o644, true)] {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).expect("owned");
+            assert_eq!(agent_token_warning(&file).is_some_and(|it| it.contains(": chmod 600 ")), is_open, "{mode:o}");
+        }
     }
 
     #[test]

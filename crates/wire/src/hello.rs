@@ -10,9 +10,10 @@
 //! transaction is the exception: its hello is the beginning of the request itself, and the answer is the response, or the
 //! line with the refusal.
 
-use crate::version::{Mismatch, PROTOCOL};
+use crate::version::{Mismatch, PROTOCOL, SPOKEN};
 use narrows_model::Flow;
 use std::fmt;
+use std::ops::RangeInclusive;
 use thiserror::Error;
 
 /// What a data connection begins with: a byte that is neither TLS nor ASCII, then `nrw`.
@@ -67,7 +68,7 @@ pub enum HelloError {
     /// Not a narrows hello.
     #[error("not a data hello")]
     NotAHello,
-    /// Another protocol version; its number.
+    /// A protocol that is not spoken; its number.
     #[error("the hello is of protocol {0}, this is protocol {PROTOCOL}")]
     Protocol(u16),
     /// Shorter than a hello.
@@ -83,7 +84,7 @@ impl DataHello {
         Self { key: Key([0; 32]), wanted: Wanted::Probe }
     }
 
-    /// The bytes to send.
+    /// The bytes to send, of this program's own protocol.
     pub fn encode(&self) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -101,11 +102,15 @@ impl DataHello {
         bytes
     }
 
-    /// Parses a received hello; ignores bytes beyond it.
-    /// Errors: the protocol is checked before the length, since another one may have another length.
+    /// Parses a received hello, of any protocol that is spoken; ignores bytes beyond it.
+    /// Errors: the protocol is checked before the length, since one that is not spoken may have another length.
     pub fn decode(bytes: &[u8]) -> Result<Self, HelloError> {
+        Self::decode_if(bytes, &SPOKEN)
+    }
+
+    fn decode_if(bytes: &[u8], spoken: &RangeInclusive<u16>) -> Result<Self, HelloError> {
         let protocol = protocol_of(bytes)?;
-        if protocol != PROTOCOL {
+        if !spoken.contains(&protocol) {
             return Err(HelloError::Protocol(protocol));
         }
         let bytes: &[u8; LENGTH] = bytes.first_chunk().ok_or(HelloError::Short(bytes.len()))?;
@@ -249,6 +254,17 @@ mod tests {
         assert_eq!(DataHello::decode(&bytes[..VERSION_LENGTH]), Err(HelloError::Protocol(9)));
         let line = String::from_utf8(Answer::mismatch(9, "0.1.0").encode()).expect("text");
         assert!(line.contains("protocol 9") && line.contains("upgrade the server"), "{line}");
+    }
+
+    #[test]
+    fn a_hello_of_the_protocol_before_is_accepted_while_it_is_spoken() {
+        let decoded = [3_u16, 4, 5, 6].map(|protocol| {
+            let mut bytes = DataHello::probe().encode();
+            bytes[4..6].copy_from_slice(&protocol.to_be_bytes());
+            DataHello::decode_if(&bytes, &(4..=5))
+        });
+        let (probe, refused) = (DataHello::probe, HelloError::Protocol);
+        assert_eq!(decoded, [Err(refused(3)), Ok(probe()), Ok(probe()), Err(refused(6))]);
     }
 
     #[test]

@@ -18,7 +18,7 @@
 //! - [`stamp`]: STAMP and TWAMP Light, of senders and reflectors.
 //! - [`tables`]: the entries that fill a table of a device under test.
 //! - [`token`]: the string that identifies both sides.
-//! - [`version`]: the protocol's number, and the error if the numbers differ.
+//! - [`version`]: the protocol's number, those that are spoken, and the error if the ends have none in common.
 
 pub mod api;
 pub mod columns;
@@ -44,4 +44,4 @@ pub mod version;
 pub use first::{Kind, classify};
 pub use hello::{Answer, DataHello, Key, Wanted};
 pub use token::Token;
-pub use version::{Mismatch, PROTOCOL};
+pub use version::{Mismatch, PROTOCOL, SPOKEN};

@@ -23,8 +23,9 @@
 //! receives at the address of the stream (RFC 9000, section 8.1). Before that the server sends nothing but answers to hellos.
 
 use crate::hello::Key;
-use crate::version::PROTOCOL;
+use crate::version::{PROTOCOL, SPOKEN};
 use narrows_model::Flow;
+use std::ops::RangeInclusive;
 use thiserror::Error;
 
 /// The first byte: neither TLS, nor ASCII, nor the first byte of a data hello.
@@ -88,7 +89,7 @@ pub enum ProbeError {
     /// Shorter than its kind requires; its length and the required one.
     #[error("the datagram has {0} bytes, but needs {1}")]
     Short(usize, usize),
-    /// Another protocol version; its number.
+    /// A protocol that is not spoken; its number.
     #[error("the hello is of protocol {0}, this is protocol {PROTOCOL}")]
     Protocol(u16),
     /// A kind or flow that this version does not know.
@@ -149,7 +150,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// The bytes to send, padded to `bytes`.
+    /// The bytes to send, of this program's own protocol, padded to `bytes`.
     pub fn encode(&self, bytes: usize) -> Vec<u8> {
         let Self { stream, attempt: sequence, time_ns, .. } = *self;
         let mut out = Header { kind: Kind::Hello, stream, sequence, time_ns }.alone();
@@ -160,9 +161,13 @@ impl Hello {
         out
     }
 
-    /// Reads a hello.
+    /// Reads a hello, of any protocol that is spoken.
     /// Errors: what is wrong with it, or [`ProbeError::Unknown`] for another kind of datagram.
     pub fn decode(bytes: &[u8]) -> Result<Self, ProbeError> {
+        Self::decode_if(bytes, &SPOKEN)
+    }
+
+    fn decode_if(bytes: &[u8], spoken: &RangeInclusive<u16>) -> Result<Self, ProbeError> {
         let header = Header::decode(bytes)?;
         if header.kind != Kind::Hello {
             return Err(ProbeError::Unknown);
@@ -170,7 +175,7 @@ impl Hello {
         let short = ProbeError::Short(bytes.len(), HELLO_BYTES);
         let body = &bytes[HEADER_BYTES..];
         let protocol = body.first_chunk().map(|raw| u16::from_be_bytes(*raw)).ok_or(short)?;
-        if protocol != PROTOCOL {
+        if !spoken.contains(&protocol) {
             return Err(ProbeError::Protocol(protocol));
         }
         let flow = match body.get(2).ok_or(short)? {
@@ -350,6 +355,18 @@ mod tests {
         bytes[20..22].copy_from_slice(&9_u16.to_be_bytes());
         assert_eq!(Hello::decode(&bytes[..22]), Err(ProbeError::Protocol(9)));
         assert_eq!(Hello::decode(&hello.encode(0)[..40]), Err(ProbeError::Short(40, HELLO_BYTES)));
+    }
+
+    #[test]
+    fn a_hello_of_the_protocol_before_is_accepted_while_it_is_spoken() {
+        let hello = Hello { key: Key([1; 32]), stream: 1, flow: Flow::Down, attempt: 2, time_ns: 3 };
+        let decoded = [3_u16, 4, 5, 6].map(|protocol| {
+            let mut bytes = hello.encode(0);
+            bytes[20..22].copy_from_slice(&protocol.to_be_bytes());
+            Hello::decode_if(&bytes, &(4..=5))
+        });
+        let refused = ProbeError::Protocol;
+        assert_eq!(decoded, [Err(refused(3)), Ok(hello), Ok(hello), Err(refused(6))]);
     }
 
     #[test]

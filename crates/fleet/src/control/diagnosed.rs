@@ -1,11 +1,10 @@
 //! An incident is diagnosed before it is reported, so that people read what is to be done about it.
 
 use super::latest::back;
+use super::sessions::WAITS_MS;
 use super::{Control, DIAGNOSIS, Kind, Load, Name, Place, Planned, Truth};
 use std::collections::BTreeMap;
 
-/// It is waited for so long; then the incident is reported without it.
-const WAITS_MS: u64 = 120_000;
 /// Loads that are diagnosed at one time: an outage of everything is reported, not examined.
 const AT_ONCE: usize = 16;
 

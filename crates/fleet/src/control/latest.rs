@@ -33,6 +33,8 @@ struct Last<T> {
 pub(super) struct Latest {
     loads: BTreeMap<Load, Last<MeshLoad>>,
     paths: BTreeMap<Load, Last<MeshPath>>,
+    /// Of these an earlier controller of this process judged the last result.
+    pub(super) known: BTreeSet<(Kind, Load)>,
 }
 
 /// Whether the agents of a path ran from before a test until after it, which ended at a time. What then arrives nowhere, the network lost.
@@ -212,6 +214,20 @@ impl Latest {
                 Kind::Load => _ = self.loads.get_mut(path).map(|last| last.judged_ms = last.at_ms),
                 Kind::Probe => _ = self.paths.get_mut(path).map(|last| last.judged_ms = last.at_ms),
             }
+        }
+    }
+
+    /// The paths whose last result was judged.
+    pub(super) fn are_judged(&self) -> impl Iterator<Item = (Kind, Load)> {
+        let loads = self.loads.iter().filter(|(_, last)| last.judged_ms >= last.at_ms);
+        let paths = self.paths.iter().filter(|(_, last)| last.judged_ms >= last.at_ms);
+        loads.map(|(load, _)| (Kind::Load, *load)).chain(paths.map(|(load, _)| (Kind::Probe, *load)))
+    }
+
+    /// The same results were taken again.
+    pub(super) fn judged_again(&mut self) {
+        for (kind, load) in std::mem::take(&mut self.known) {
+            self.judged(kind, &BTreeSet::from([load]));
         }
     }
 

@@ -13,7 +13,7 @@ mod state;
 
 use crate::incident::{Message, Rules, Unsaid};
 use crate::judge::{Judge, SILENT_MS};
-use crate::plan::{Fleet, Kind, Test};
+use crate::plan::{Fleet, Host, Kind, Test};
 use crate::protocol::{Admits, Agent, Clock, Order, Poll, Reply, Settings, Ticket, What};
 use crate::schedule::{HOUR_MS, Name, Planned, Schedule};
 use crate::truth::{Lease, Truth};
@@ -21,12 +21,12 @@ use latest::{Latest, Ran};
 use narrows_mesh::Load;
 use narrows_model::run::mesh::MeshRecord;
 use narrows_model::{Fact, Unit, Value};
-use rounds::Round;
-use sessions::Session;
+use sessions::{Round, Session};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 pub use sessions::{Member, Sessions};
+pub use state::joined;
 
 /// Tests are written down so long before they are due.
 const AHEAD_MS: u64 = 300_000;
@@ -396,6 +396,16 @@ impl<'a, T: Truth> Control<'a, T> {
     pub fn is_silent(&self, host: usize, now_ms: u64) -> bool {
         let session = &self.sessions[host];
         session.agent.is_none() || now_ms >= session.heard_ms + SILENT_MS
+    }
+
+    /// For how long the agents of hosts that joined have been silent, and where each came from last.
+    pub fn silence(&self, now_ms: u64) -> Vec<(&str, u64, Option<IpAddr>)> {
+        let all = self.fleet.hosts.iter().zip(&self.sessions).filter(|((_, host), _)| host.member.is_some());
+        let of = |((name, _), session): ((&'a String, &Host), &Session)| {
+            let from = session.agent.as_ref().and_then(|(_, from)| *from);
+            (name.as_str(), now_ms.saturating_sub(session.heard_ms.max(session.since_ms)), from)
+        };
+        all.map(of).collect()
     }
 
     /// Hosts that may have something else to do than when this was asked last.

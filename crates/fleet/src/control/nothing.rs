@@ -2,6 +2,7 @@
 
 use super::{BESIDE, Control, Kind, Name, Nothing, Place, SILENT_MS, Truth};
 use crate::incident::Seen;
+use crate::judge::TOKEN;
 use crate::protocol::Found;
 use narrows_model::run::mesh::MeshState;
 
@@ -60,7 +61,7 @@ impl<T: Truth> Control<'_, T> {
         most.is_some_and(|most| carried.saturating_add(under_way) >= most)
     }
 
-    /// Each test of the file, and whether it finds something.
+    /// Each test of the file, and whether it finds something; and tokens, and whether two agents have one.
     pub(super) fn finds(&self, now_ms: u64) -> Vec<(String, Seen)> {
         let seen = |place: Place| {
             let mesh = &self.fleet.meshes[place.0];
@@ -84,6 +85,10 @@ impl<T: Truth> Control<'_, T> {
             let each = if like > 1 { format!(" ({})", test.word()) } else { String::new() };
             (format!("the {kind}{}{}{each}", crate::judge::TESTS, mesh.name), found)
         };
-        self.places().map(seen).collect()
+        let twice = self.names.iter().zip(&self.sessions).filter_map(|(name, session)| {
+            let found = session.twice(now_ms)?.map_or(Seen::Good, Seen::Bad);
+            Some((format!("{TOKEN}{name}"), found))
+        });
+        self.places().map(seen).chain(twice).collect()
     }
 }

@@ -5,6 +5,7 @@ use super::{
     Secrets, SocketAddr, TRACED_EACH, Ticket, Truth, What,
 };
 use crate::schedule::is_quiet;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
@@ -22,7 +23,11 @@ impl<T: Truth> Control<'_, T> {
         let mut running: Vec<Name> = self.running.keys().filter(|name| self.is_load(name)).copied().collect();
         let mut busy: BTreeSet<usize> = running.iter().flat_map(|name| [name.load.from, name.load.to]).collect();
         let mut wanted: BTreeMap<Place, Vec<(u64, Planned)>> = BTreeMap::new();
-        for entry in self.due.iter().take_while(|(at_ms, _)| *at_ms <= now_ms + LEAD_MS) {
+        let mut due: Vec<&(u64, Planned)> =
+            self.due.iter().take_while(|(at_ms, _)| *at_ms <= now_ms + LEAD_MS).collect();
+        // Of the same priority what is due earlier is first, as it is.
+        due.sort_by_key(|(_, it)| Reverse(self.test((it.name.mesh, it.name.test)).priority));
+        for entry in due {
             let Name { mesh, test, load: Load { from, to }, .. } = entry.1.name;
             let place = (mesh, test);
             let is_late = entry.1.due_ms + self.patience_ms(place) < now_ms;

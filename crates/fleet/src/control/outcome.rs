@@ -145,9 +145,6 @@ impl<T: Truth> Control<'_, T> {
     ) -> Result<Option<(Has, Vec<Ticket>)>, T::Error> {
         let Some(agent) = sound_agent(&poll.agent) else { return Ok(None) };
         let session = &mut self.sessions[host];
-        if session.agent.as_ref().is_none_or(|(known, _)| known.started != agent.started) {
-            session.began_ms = now_ms;
-        }
         if poll.settings.all.is_some() || poll.settings.sum == 0 {
             let before = std::mem::replace(&mut session.settings, sound_settings(poll.settings.clone()));
             if session.settings.all.is_some() && session.noted.is_none() {
@@ -168,7 +165,7 @@ impl<T: Truth> Control<'_, T> {
                 session.behind_ms.pop_front();
             }
         }
-        (session.agent, session.heard_ms) = (Some((agent, from)), now_ms);
+        session.hears(agent, from, now_ms);
         if !differ.is_empty() {
             session.noted_ms = now_ms;
             self.truth.note(host, now_ms, &differ)?;

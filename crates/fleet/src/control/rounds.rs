@@ -1,6 +1,7 @@
 //! Rounds of tests: when one is over, and what it says.
 
 use super::latest::STANDS_MS;
+use super::sessions::Round;
 use super::{AROUND_MS, Control, Kind, Load, Message, Name, Place, Planned, SILENT_MS, Session, Truth};
 use crate::judge::{Before, Heard};
 use std::collections::BTreeSet;
@@ -10,26 +11,6 @@ const CLOCKS_MS: u64 = 90_000;
 
 /// An agent that was never heard of may be about to be installed.
 const COMES_MS: u64 = 3_600_000;
-
-/// The tests of a slot that are not over, and when no more are waited for.
-#[derive(Debug)]
-pub(super) struct Round {
-    pub(super) left: BTreeSet<Load>,
-    /// All of them.
-    pub(super) of: BTreeSet<Load>,
-    /// Whether it makes tests again.
-    pub(super) again: bool,
-    /// Whether a user asked for it: in quiet hours, too.
-    pub(super) is_asked: bool,
-    pub(super) began_ms: u64,
-    pub(super) closes_ms: u64,
-}
-
-impl Round {
-    pub(super) const fn new(began_ms: u64) -> Self {
-        Self { left: BTreeSet::new(), of: BTreeSet::new(), again: false, is_asked: false, began_ms, closes_ms: 0 }
-    }
-}
 
 impl<'a, T: Truth> Control<'a, T> {
     /// Plans tests of a mesh now, beside those of the schedule, or only those between two hosts; how many.
@@ -63,6 +44,8 @@ impl<'a, T: Truth> Control<'a, T> {
             round.closes_ms <= now_ms || round.left.is_empty() && !self.waits(key.0, round, now_ms)
         };
         let over: Vec<(Place, u64)> = self.rounds.iter().filter(is_over).map(|(key, _)| *key).collect();
+        let hosts = self.fleet.hosts.iter().map(|(name, host)| (name.as_str(), host.group.as_str()));
+        self.judge.incidents().regroup(&hosts);
         if self.looks_ms == now_ms {
             self.ready.extend(self.judge.agents(now_ms, &self.heard(now_ms)));
             self.ready.extend(self.judge.tests(now_ms, &self.finds(now_ms)));
@@ -159,5 +142,38 @@ impl<'a, T: Truth> Control<'a, T> {
                 .any(|host| self.sessions[*host].heard_ms < at_ms && !self.is_silent(*host, now_ms))
         };
         round.of.iter().any(|load| self.latest.dead_since(kind, *load).is_some_and(|at_ms| unheard(load, at_ms)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Fleet;
+    use crate::truth::Memory;
+
+    /// With b1 and b2 in these groups.
+    fn fleet([b1, b2]: [&str; 2]) -> Fleet {
+        let hosts = format!("a1 = {{}}\nb1 = {{ group = '{b1}' }}\nb2 = {{ group = '{b2}' }}");
+        let mesh = "[[mesh]]\nname = 'all'\n[[mesh.test]]\nkind = 'probe'\nevery = '1m'";
+        Fleet::read(&format!("name = 's'\n[hosts]\n{hosts}\n{mesh}\n")).expect("a fleet")
+    }
+
+    fn muted(control: &mut Control<'_, Memory>) -> [bool; 2] {
+        ["agent b1", "agent b2"].map(|element| control.judge().incidents().is_muted(element))
+    }
+
+    #[test]
+    fn a_mute_of_a_group_is_of_the_hosts_that_the_group_has_now() {
+        const BEGIN_MS: u64 = 1_700_000_000_000;
+        let [before, after] = [["west", "east"], ["east", "west"]].map(fleet);
+        let mut control = Control::new(&before, Memory::default(), BEGIN_MS);
+        control.judge().incidents().mute("group west", BEGIN_MS + COMES_MS);
+        control.tick(BEGIN_MS).expect("a tick");
+        assert_eq!(muted(&mut control), [true, false]);
+        control.keep().expect("kept");
+        // As after `narrows fleet apply`.
+        let mut control = Control::new(&after, control.into_truth(), BEGIN_MS + 1_000);
+        control.tick(BEGIN_MS + 1_000).expect("a tick");
+        assert_eq!(muted(&mut control), [false, true]);
     }
 }

@@ -3,16 +3,17 @@
 use super::latest::back;
 use super::outcome::set_aside;
 use super::{
-    AROUND_MS, BESIDE, Control, HOUR_MS, Kind, LEAD_MS, Load, Message, OPEN_BACK_MS, Place, Planned, Running, Session,
-    Sessions, Test, Truth,
+    AHEAD_MS, AROUND_MS, BESIDE, Control, HOUR_MS, Kind, LEAD_MS, Load, Message, OPEN_BACK_MS, Place, Planned, Running,
+    Session, Test, Truth,
 };
 use crate::incident::Unsaid;
 use crate::judge::{Judge, Kept as KeptJudge};
+use crate::plan::{Host, Joined};
 use crate::protocol::Found;
 use crate::truth::Lease;
 use crate::usual::Odd;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Kept {
@@ -23,6 +24,9 @@ struct Kept {
     #[serde(default)]
     heard: Vec<String>,
     paused_until_ms: u64,
+    /// Hosts that joined.
+    #[serde(default)]
+    joined: BTreeMap<String, Joined>,
     /// Bytes of loads on a day.
     #[serde(default)]
     carried: Vec<Carried>,
@@ -63,20 +67,21 @@ const APART_MS: u64 = 600_000;
 /// Periods at least: as many values as tell something.
 const BACK: u64 = 10;
 
-impl<T: Truth> Control<'_, T> {
-    /// What is known of agents, for the next controller of this process.
-    pub fn sessions(&mut self) -> Sessions {
-        let names = self.names.iter().map(|name| (*name).to_owned());
-        Sessions(names.zip(self.sessions.iter_mut().map(std::mem::take)).collect())
-    }
+/// The hosts that joined, by what a controller kept.
+pub fn joined(kept: &[u8]) -> BTreeMap<String, Joined> {
+    serde_json::from_slice::<Kept>(kept).map(|kept| kept.joined).unwrap_or_default()
+}
 
-    /// Goes on with what was known of agents.
-    pub fn resume(&mut self, mut known: Sessions) {
-        for (name, session) in self.names.iter().zip(&mut self.sessions) {
-            if let Some(known) = known.0.remove(*name) {
-                *session = known.by(self.began_ms);
-            }
-        }
+impl<T: Truth> Control<'_, T> {
+    /// Those of its hosts that joined, with where their agents came from last.
+    fn joined(&self) -> BTreeMap<String, Joined> {
+        let all = self.fleet.hosts.iter().zip(&self.sessions);
+        let member = |((name, host), session): ((&String, &Host), &Session)| {
+            let known = host.member.as_ref()?;
+            let address = session.agent.as_ref().and_then(|(_, from)| *from).or(known.address);
+            Some((name.clone(), Joined { group: known.group.clone(), address }))
+        };
+        all.filter_map(member).collect()
     }
 
     /// Keeps what has to be known after a restart; to be called when what [`Control::tick`] returned is on its way.
@@ -105,6 +110,7 @@ impl<T: Truth> Control<'_, T> {
             drained: of(|it| it.drained),
             heard: of(|it| it.agent.is_some() || it.was_heard),
             paused_until_ms: self.paused_until_ms,
+            joined: self.joined(),
             carried: self.carried.iter().map(carried).collect(),
             worse: self.latest.odd().map(worse).collect(),
             unsaid,
@@ -171,12 +177,22 @@ impl<T: Truth> Control<'_, T> {
         Ok(())
     }
 
-    /// Takes over what an earlier controller had in hand: tests that somebody has, and those that nobody has yet. What it wanted to make again
-    /// or to diagnose is named as missed.
+    /// Takes over what an earlier controller had in hand: tests that somebody has, and those that nobody has yet. What another process wanted
+    /// to make again or to diagnose is named as missed.
     pub(super) fn take_over(&mut self, now_ms: u64) -> Result<(), T::Error> {
-        for (planned, lease) in self.truth.open(now_ms.saturating_sub(OPEN_BACK_MS)..=now_ms + LEAD_MS)? {
+        let tested = self.tested();
+        for (planned, lease) in self.truth.open(now_ms.saturating_sub(OPEN_BACK_MS)..=now_ms + HOUR_MS + AHEAD_MS)? {
             let Planned { due_ms, name } = planned;
             let is_scheduled = name.slot < BESIDE;
+            let is_carried = self.rounds.contains_key(&((name.mesh, name.test), name.slot));
+            let kind = self.test((name.mesh, name.test)).kind;
+            let is_wanted = if Self::is_diagnosis(&name) {
+                self.diagnosed.contains_key(&name)
+            } else if is_scheduled {
+                tested.contains(&(kind, name.load))
+            } else {
+                is_carried
+            };
             let is_late = due_ms + self.patience_ms((name.mesh, name.test)) < now_ms;
             match lease.filter(|it| it.until_ms > now_ms) {
                 Some(lease) => {
@@ -186,11 +202,11 @@ impl<T: Truth> Control<'_, T> {
                     let opener = self.opener(name.load);
                     self.begins(Running { lease, opener, due_ms });
                 }
-                // What is due later is planned by the file as it is now.
-                None if is_scheduled && !is_late && due_ms <= now_ms => _ = self.due.insert((due_ms, planned)),
+                // With other hosts a pair may have another round: what was to come is made when it was to come.
+                None if !is_late && is_wanted => _ = self.due.insert((due_ms, planned)),
                 None => continue,
             }
-            if is_scheduled {
+            if is_scheduled || is_carried {
                 self.in_round(&planned);
             }
         }
@@ -226,6 +242,7 @@ impl<T: Truth> Control<'_, T> {
             }
         }
         self.results_again(now_ms)?;
+        self.latest.judged_again();
         // The old ones tell what was usual, and nothing of now.
         for kind in [Kind::Load, Kind::Probe] {
             let tests = self.fleet.meshes.iter().flat_map(|mesh| &mesh.tests).filter(|test| test.kind == kind);

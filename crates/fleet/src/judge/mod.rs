@@ -62,6 +62,8 @@ pub const SILENT_MS: u64 = 60_000;
 
 /// What is said of tests that find nothing, between their kind and their mesh.
 pub const TESTS: &str = " tests of mesh ";
+/// How incidents name the token of a host, before its name.
+pub(crate) const TOKEN: &str = "the token of ";
 
 /// A clock that is out by more is an incident: times of different hosts cannot be put beside each other.
 pub(crate) const CLOCK_MS: u64 = 2_000;
@@ -157,9 +159,12 @@ impl Judge {
             if is_bad || self.incidents.knows(&element) {
                 covered.extend(of.iter().map(|(name, ..)| *name));
             }
+            if let Some(since_ms) = silent.iter().min().filter(|_| is_bad) {
+                self.incidents.was_bad(&element, *since_ms);
+            }
             let found = if is_bad {
                 Seen::Bad(says)
-            } else if there > (1.0 - FEW) * of.len() as f64 {
+            } else if of.is_empty() || there > (1.0 - FEW) * of.len() as f64 {
                 Seen::Good
             } else {
                 Seen::Unknown
@@ -175,6 +180,7 @@ impl Judge {
                     Seen::Unknown
                 }
                 Heard::SilentSince(since_ms) => {
+                    self.incidents.was_bad(&format!("agent {name}"), *since_ms);
                     Seen::Bad(format!("nothing is heard of it for {}", seconds(now_ms, *since_ms)))
                 }
             };
@@ -192,9 +198,10 @@ impl Judge {
         self.incidents.round(now_ms, &seen)
     }
 
-    /// The tests of the file, and whether each finds something.
+    /// The tests of the file, and whether each finds something; and tokens that two agents have.
     pub(crate) fn tests(&mut self, now_ms: u64, tests: &[(String, Seen)]) -> Vec<Message> {
-        let is_gone = |element: &String| element.contains(TESTS) && !tests.iter().any(|(known, _)| known == element);
+        let is_of = |element: &String| element.contains(TESTS) || element.starts_with(TOKEN);
+        let is_gone = |element: &String| is_of(element) && !tests.iter().any(|(known, _)| known == element);
         let gone: Vec<String> =
             self.incidents.open().into_iter().map(|it| it.element.clone()).filter(is_gone).collect();
         let mut seen = tests.to_vec();

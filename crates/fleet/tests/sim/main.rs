@@ -318,6 +318,44 @@ fn a_file_that_is_applied_ends_nothing_that_is_under_way() {
 }
 
 #[test]
+fn hosts_that_join_end_nothing_that_is_under_way() {
+    let of = |hosts: usize| {
+        let hosts: String = (0..hosts).map(|nth| format!("hosts.h{nth:03} = {{ group = 'g{}' }}\n", nth % 3)).collect();
+        let tests = "[[mesh.test]]\nkind = 'load'\nevery = '10m'\n[[mesh.test]]\nkind = 'probe'\nevery = '1m'\n";
+        Fleet::read(&format!("name = 's'\n{hosts}[[mesh]]\nname = 'all'\n{tests}")).expect("a fleet")
+    };
+    let fleets: Vec<Fleet> = (12..=18).map(of).collect();
+    let mut world = World::new(&fleets[6], 16);
+    world.faults.away = (12..18).collect();
+    let mut control = Control::new(&fleets[0], Memory::default(), BEGIN_MS);
+    world.run(&mut control, 25);
+    // A host becomes bad and somebody asks for all tests, while others join.
+    world.faults.sends = BTreeMap::from([(3, 0.3)]);
+    let since = world.now_ms;
+    control.run(0, None, since).expect("planned");
+    for (nth, fleet) in fleets.iter().enumerate().skip(1) {
+        (0..40).for_each(|_| world.step(&mut control));
+        let sessions = control.sessions();
+        control = Control::new(fleet, control.into_truth(), world.now_ms);
+        control.resume(sessions);
+        world.faults.away.remove(&(11 + nth));
+    }
+    world.run(&mut control, 25);
+    assert_eq!(world.reported(since), ["began host h003 (sending)"]);
+    let done: u64 = control.counts().map(|(_, counts)| counts.done).sum();
+    let (mut ran, mut others) = (0, Vec::new());
+    for (name, due_ms, end) in control.into_truth().ends() {
+        match end {
+            Some(End::Result(found)) if !found.windows(6).any(|it| it == b"failed") => ran += 1,
+            None if due_ms > world.now_ms - 60_000 => {}
+            _ => others.push((name, due_ms, end.cloned())),
+        }
+    }
+    // How tests ended is counted on, too; a diagnosis is of no test.
+    assert!(ran > 2_000 && ran - done <= 1 && others.is_empty(), "{ran} ran, {done} done; not: {others:?}");
+}
+
+#[test]
 fn in_quiet_hours_nothing_begins_that_nobody_asked_for() {
     let hosts = "hosts.h000 = {}\nhosts.h001 = {}\nhosts.h002 = {}\n";
     // The day of the simulation begins at 22:13:20.

@@ -43,6 +43,14 @@ pub struct FleetCost {
     pub wrong: Vec<String>,
 }
 
+impl FleetCost {
+    /// The rate by which the bytes of its loads are counted, bit/s; `None` for probes.
+    pub fn load_bps(&self) -> Option<f64> {
+        let bytes = self.bytes_a_day.checked_div(self.tests_a_day)?;
+        (self.kind == "load" && self.lasts_ms > 0).then(|| bytes as f64 * 8_000.0 / self.lasts_ms as f64)
+    }
+}
+
 impl FleetCheck {
     /// Whether it can run as it is.
     pub fn is_possible(&self) -> bool {
@@ -92,12 +100,27 @@ impl FleetStatus {
             || self.mesh.paths.iter().any(|it| it.rtt_us.is_some())
     }
 
+    /// Until when nothing is reported of an element, if it is muted: by its name, what that begins with, or a host or a group that it names.
+    pub fn muted_until_unix_ms(&self, element: &str) -> Option<u64> {
+        let is_named = |name: &str| element.split([' ', '(', ')', ',']).any(|word| word == name);
+        let is = |which: &str| {
+            let group = which.strip_prefix("group ");
+            let has = |host: &FleetHost| group == Some(host.group.as_str()) && is_named(&host.name);
+            which == element
+                || which.strip_suffix('*').is_some_and(|begin| element.starts_with(begin))
+                || which.strip_prefix("host ").or(group).is_some_and(is_named)
+                || self.hosts.iter().any(has)
+        };
+        self.muted.iter().filter(|it| is(&it.element)).map(|it| it.until_unix_ms).max()
+    }
+
     /// Whether nothing is bad, every agent is there, and tests find something.
     pub fn is_well(&self) -> bool {
         let is_gone = |host: &FleetHost| matches!(host.state, AgentState::Silent | AgentState::Never);
         self.incidents.is_empty()
             && self.trouble.is_none()
             && self.alerts_trouble.is_none()
+            && !self.hosts.is_empty()
             && !self.hosts.iter().any(is_gone)
             && self.has_results()
     }

@@ -8,7 +8,7 @@ use crate::output::{print, printed, style};
 use crate::session::stop_on_interrupt;
 use clap::Subcommand;
 use narrows_model::run::fleet::{FleetCheck, FleetSeries, FleetStatus};
-use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, Command, ControllerSpec, Holder};
+use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, Command, ControllerSpec, Holder, Joins};
 use narrows_runner::remote::TargetSpec;
 use narrows_runner::server::AuditTo;
 use narrows_runner::web::PageSpec;
@@ -108,14 +108,19 @@ struct Controller {
 
 /// Print the token of a host's agent; to be run on the controller's host
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  narrows fleet token fleet.toml a1 | ssh a1 'cat > a1.token'")]
+#[command(after_help = "Examples:\n  \
+    narrows fleet token fleet.toml a1 | ssh a1 'cat > a1.token'\n  \
+    narrows fleet token fleet.toml --join pods > pods.token    for all agents that join that group")]
 struct Token {
     /// The file of the fleet (TOML)
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Its name in the file
-    #[arg(required_unless_present_any = ["metrics", "reader"])]
+    #[arg(required_unless_present_any = ["join", "metrics", "reader"])]
     host: Option<String>,
+    /// One token for all agents that join this group of the file instead
+    #[arg(long, conflicts_with_all = ["host", "metrics", "reader"], value_name = "GROUP")]
+    join: Option<String>,
     /// The secret of a scraper instead, which may read /metrics and nothing else
     #[arg(long, conflicts_with = "host")]
     metrics: bool,
@@ -148,6 +153,12 @@ struct Agent {
     /// File with this host's token, which `narrows fleet token` printed (default: that of `narrows trust`)
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
+    /// With the token of a group: what this host is called in the fleet, which it joins
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Where others load this host, if the service of its group names this address (default: where it comes from)
+    #[arg(long, requires = "name", value_name = "ADDRESS")]
+    address: Option<IpAddr>,
     /// Port at which other agents load this host, TCP and UDP; 0 takes free ones
     #[arg(long, short = 'p', default_value_t = fleet::AGENT_PORT, value_name = "PORT")]
     port: u16,
@@ -265,10 +276,21 @@ fn place() -> Result<PathBuf, Failure> {
     state::directory().ok_or_else(|| Failure::run("there is no place for the fleet: set HOME or XDG_STATE_HOME"))
 }
 
+/// Who shows a controller a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bearer {
+    Agent,
+    User,
+}
+
 /// A controller with the token that was given, or is stored.
-fn target(word: &str, token_file: Option<&std::path::Path>) -> Result<TargetSpec, Failure> {
+fn target(word: &str, token_file: Option<&std::path::Path>, bearer: Bearer) -> Result<TargetSpec, Failure> {
     let mut spec = TargetSpec { asked: word.to_owned(), family: None, port: CONTROLLER_PORT, token: None };
-    let given = trust::client_token(token_file).map_err(Failure::run)?;
+    let given = match bearer {
+        Bearer::Agent => trust::agent_token(token_file),
+        Bearer::User => trust::client_token(token_file),
+    };
+    let given = given.map_err(Failure::run)?;
     if fleet::is_bus(word) {
         spec.token = given;
         return if spec.token.is_some() { Ok(spec) } else { Err(Failure::usage("a bus needs --token-file")) };
@@ -279,9 +301,17 @@ fn target(word: &str, token_file: Option<&std::path::Path>) -> Result<TargetSpec
     }
     spec.token = given.or_else(|| trusted::stored(&host, port));
     if spec.token.is_none() {
+        let get = match bearer {
+            Bearer::Agent => {
+                "make one on the controller's host: `narrows fleet token FILE HOST > HOST.token`; copy it to this host, and name \
+                 its file with --token-file"
+            }
+            Bearer::User => {
+                "name its file with --token-file (that of the packages' service is /var/lib/narrows-fleet/controller/token)"
+            }
+        };
         return Err(Failure::usage(format!(
-            "cannot show the controller a token: name its file with --token-file (that of the packages' service is \
-             /var/lib/narrows-fleet/controller/token), or store it with `narrows trust {host} -p {port} --token-file FILE`"
+            "cannot show the controller a token: {get}, or store it with `narrows trust {host} -p {port} --token-file FILE`"
         )));
     }
     Ok(spec)
@@ -290,9 +320,9 @@ fn target(word: &str, token_file: Option<&std::path::Path>) -> Result<TargetSpec
 impl Way {
     fn spec(&self) -> Result<TargetSpec, Failure> {
         match (&self.controller, &self.token_file) {
-            (Some(word), file) => target(word, file.as_deref()),
-            (None, Some(file)) => target("127.0.0.1", Some(file)),
-            (None, None) => target("127.0.0.1", fleet::own_token(&place()?).as_deref()),
+            (Some(word), file) => target(word, file.as_deref(), Bearer::User),
+            (None, Some(file)) => target("127.0.0.1", Some(file), Bearer::User),
+            (None, None) => target("127.0.0.1", fleet::own_token(&place()?).as_deref(), Bearer::User),
         }
     }
 
@@ -318,6 +348,7 @@ impl Args {
             What::Controller(it) => it.run(),
             What::Token(it) => {
                 let other = if it.reader { Holder::Reader } else { Holder::Scraper };
+                let other = it.join.as_deref().map_or(other, Holder::Group);
                 let holder = it.host.as_deref().map_or(other, Holder::Agent);
                 printed(&fleet::token_of(&it.file, holder, &place()?).map_err(Failure::usage)?)
             }
@@ -377,12 +408,16 @@ impl Agent {
     fn run(self) -> Outcome {
         let spec = AgentSpec {
             controllers: (self.controller.iter())
-                .map(|word| target(word, self.token_file.as_deref()))
+                .map(|word| target(word, self.token_file.as_deref(), Bearer::Agent))
                 .collect::<Result<_, _>>()?,
             port: Some(self.port),
+            joins: self.name.map(|name| Joins { name, address: self.address }),
             metrics: self.metrics,
             state: place()?.join("agent"),
         };
+        if let Some(warning) = self.token_file.as_deref().and_then(trust::agent_token_warning) {
+            crate::failure::note!("{warning}");
+        }
         let stop = || stop_on_interrupt().map_err(|failure| failure.to_string());
         fleet::agent(&spec, &stop, &mut |line| crate::failure::note!("{line}")).map_err(Failure::run)?;
         Ok(0)

@@ -2,6 +2,7 @@
 
 use crate::world::{Running, World, alone, on_loopback, soon, word};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 const FILE: &str = "name = 'site'\nhosts.a = { address = '127.0.0.1' }\nhosts.b = { address = '127.0.0.1' }\n\
@@ -131,7 +132,22 @@ fn who_shows_the_wrong_token_gets_nothing() {
         assert!(said.err.contains("needs the token of the fleet's users"), "{said:?}");
         let of_users = word(&world.state().join("controller/token"));
         let mut agent = world.start(&["fleet", "agent", &at, "--token-file", &of_users, "--port", "0"]);
-        agent.await_error("no controller: ");
+        agent.await_error("no work from the controller: ");
+        agent.signal(15);
+        let said = agent.end();
+        assert!(said.code == Some(0) && said.err.ends_with("stopped\n"), "{said:?}");
+        // What is wrong with an agent speaks of agents.
+        std::fs::set_permissions(&of_agent, std::fs::Permissions::from_mode(0o644)).expect("owned");
+        let said = world.run(&["fleet", "agent", &at, "--token-file", &of_agent, "--port", &port]);
+        let taken = format!(
+            "narrows: port {port} is taken: another `narrows fleet agent` may run here; stop it, or choose another with --port; \
+             each agent needs a token of its own\n"
+        );
+        assert!(said.code == Some(1) && said.err.ends_with(&taken), "{said:?}");
+        let open = format!(
+            "others can read {of_agent}; whoever has it can report in the name of this host: chmod 600 {of_agent}\n"
+        );
+        assert!(said.err.starts_with(&open), "{said:?}");
         let other = format!("{}{}", &printed[..printed.len() - 5], "AAAA\n");
         let other = world.file("other.token", &other);
         let said = world.run(&["fleet", "status", "--controller", &at, "--token-file", &other]);
@@ -142,6 +158,32 @@ fn who_shows_the_wrong_token_gets_nothing() {
         assert!(said.code == Some(0), "{said:?}");
         assert!(ask(world, &port, &["status"]).out.contains("no test begins for"), "paused");
     });
+}
+
+#[test]
+fn an_agent_without_a_token_is_told_how_to_get_one() {
+    let world = alone();
+    assert_eq!(
+        world.sentence(2, &["fleet", "agent", "192.0.2.1"]),
+        "cannot show the controller a token: make one on the controller's host: `narrows fleet token FILE HOST > HOST.token`; copy \
+         it to this host, and name its file with --token-file, or store it with `narrows trust 192.0.2.1 -p 5223 --token-file FILE`"
+    );
+    let users = world.sentence(2, &["fleet", "status", "--controller", "192.0.2.1"]);
+    assert!(users.contains("/var/lib/narrows-fleet/controller/token"), "{users}");
+    let missing = word(&world.path("missing"));
+    assert_eq!(
+        world.sentence(1, &["fleet", "agent", "192.0.2.1", "--token-file", &missing]),
+        format!(
+            "cannot read token file {missing}: not found; copy it from the controller's host (`narrows fleet token` prints it)"
+        )
+    );
+    let empty = world.file("empty", "");
+    assert_eq!(
+        world.sentence(1, &["fleet", "agent", "192.0.2.1", "--token-file", &empty]),
+        format!(
+            "{empty}: invalid token: a token is one line that starts with `narrows1.`, as `narrows fleet token` prints it"
+        )
+    );
 }
 
 #[test]

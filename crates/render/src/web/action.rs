@@ -8,6 +8,8 @@ use maud::{Markup, html};
 pub enum Action {
     Acknowledge,
     Mute,
+    /// What is muted is reported again.
+    Unmute,
     Pause,
     Resume,
     /// A path.
@@ -19,13 +21,14 @@ pub enum Action {
 }
 
 impl Action {
-    pub const ALL: [Self; 7] =
-        [Self::Acknowledge, Self::Mute, Self::Pause, Self::Resume, Self::Test, Self::Stop, Self::Undo];
+    pub const ALL: [Self; 8] =
+        [Self::Acknowledge, Self::Mute, Self::Unmute, Self::Pause, Self::Resume, Self::Test, Self::Stop, Self::Undo];
 
     pub const fn word(self) -> &'static str {
         match self {
             Self::Acknowledge => "acknowledge",
             Self::Mute => "mute",
+            Self::Unmute => "unmute",
             Self::Pause => "pause",
             Self::Resume => "resume",
             Self::Test => "test",

@@ -6,7 +6,7 @@ use crate::doc::capitalised;
 use crate::style::Tone;
 use crate::words::clean;
 use maud::{Markup, html};
-use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetStatus};
+use narrows_model::run::fleet::{AgentState, FleetHost, FleetIncident, FleetMute, FleetStatus};
 use narrows_model::run::grid::{CellState, Grid, GridMetric};
 use narrows_model::words::date;
 
@@ -39,6 +39,8 @@ pub struct Front {
     /// The worst first.
     pub troubles: Vec<Trouble>,
     pub warnings: Vec<String>,
+    /// Of what nothing is reported now.
+    pub mutes: Vec<FleetMute>,
     /// Whether tests can be paused here.
     pub pauses: bool,
     pub paused: bool,
@@ -76,12 +78,8 @@ pub fn of_fleet(status: &FleetStatus) -> Front {
         host: None,
         troubles,
         paused: paused.is_some(),
-        warnings: paused
-            .into_iter()
-            .chain(trouble)
-            .chain(status.alerts_trouble.clone())
-            .chain(status.muted.iter().map(crate::fleet::muted))
-            .collect(),
+        warnings: paused.into_iter().chain(trouble).chain(status.alerts_trouble.clone()).collect(),
+        mutes: status.muted.clone(),
         pauses: true,
         mesh: None,
     }
@@ -136,6 +134,7 @@ fn worst(reader: &Reader<'_>, front: &Front) -> Markup {
         p class=(class) { strong { (front.word) } span { (clean(&front.says)) } }
         p.at { "As of " (time(front.at_unix_ms)) }
         @for warning in &front.warnings { p.says.mark { strong { "Note" } span { (clean(warning)) } } }
+        @for it in &front.mutes { (mute(reader, it)) }
         @if !front.troubles.is_empty() {
             h2.first { "Worst now" }
             ol.troubles { @for it in front.troubles.iter().take(SHOWN) { (trouble(reader, it)) } }
@@ -145,6 +144,26 @@ fn worst(reader: &Reader<'_>, front: &Front) -> Markup {
                     summary { (others.len()) " others" }
                     ul { @for it in others.iter().take(LISTED) { li { (clean(&it.element)) ": " (clean(&it.says)) ", since " (time(it.since_unix_ms)) } } }
                     @if others.len() > LISTED { p { "and " (others.len() - LISTED) " more; the report has all" } }
+                }
+            }
+        }
+    }
+}
+
+/// Of what nothing is reported, until when, and how to end that.
+fn mute(reader: &Reader<'_>, it: &FleetMute) -> Markup {
+    html! {
+        div.says.mark {
+            strong { "Muted" }
+            div {
+                (clean(&it.element)) " until " (time(it.until_unix_ms))
+                @if let Some(key) = reader.key {
+                    div.acts {
+                        (form(key, Action::Unmute, &html! {
+                            input type="hidden" name="element" value=(clean(&it.element));
+                            button { "Report again" span.sr { " " (clean(&it.element)) } }
+                        }))
+                    }
                 }
             }
         }
@@ -368,7 +387,8 @@ mod tests {
             .collect();
         let other = Trouble { cause: Some(HOSTILE.to_owned()), ..troubles[0].clone() };
         troubles.extend(vec![other; 30]);
-        let it = Front { word: "BAD", says: HOSTILE.to_owned(), troubles, pauses: true, ..Front::default() };
+        let mutes = vec![FleetMute { element: HOSTILE.to_owned(), until_unix_ms: 90_000 }];
+        let it = Front { word: "BAD", says: HOSTILE.to_owned(), troubles, mutes, pauses: true, ..Front::default() };
         let groups = vec![GridGroup { name: HOSTILE.to_owned(), hosts: [0, 2] }];
         let hosts = vec![HOSTILE.to_owned(); 2];
         let grid = Grid { metric: GridMetric::Loss, hosts, groups, cells: BTreeMap::new() };
@@ -378,6 +398,23 @@ mod tests {
             is_text(&page);
             assert_eq!(page.contains("method=\"post\" action=\"/web/do\""), key.is_some(), "only who may changes");
         }
+    }
+
+    #[test]
+    fn what_is_muted_has_a_button_that_ends_it_for_who_may() {
+        let mutes = vec![FleetMute { element: "group <west>".to_owned(), until_unix_ms: 90_000 }];
+        let it = Front { mutes, ..Front::default() };
+        let grid = Grid { metric: GridMetric::Loss, hosts: Vec::new(), groups: Vec::new(), cells: BTreeMap::new() };
+        let shown = |key| front(&Reader { site: "x", name: "x", key, out: key, said: None }, &it, &grid, &[]);
+        let says = "<div class=\"says mark\"><strong>Muted</strong><div>group &lt;west&gt; until \
+                    <time datetime=\"1970-01-01T00:01:30Z\">1970-01-01 00:01 UTC</time>";
+        let acts = "<div class=\"acts\"><form method=\"post\" action=\"/web/do\">\
+                    <input type=\"hidden\" name=\"key\" value=\"k\">\
+                    <input type=\"hidden\" name=\"what\" value=\"unmute\">\
+                    <input type=\"hidden\" name=\"element\" value=\"group &lt;west&gt;\">\
+                    <button>Report again<span class=\"sr\"> group &lt;west&gt;</span></button></form></div>";
+        assert!(shown(Some("k")).contains(&format!("{says}{acts}</div></div>")), "{}", shown(Some("k")));
+        assert!(shown(None).contains(&format!("{says}</div></div>")), "{}", shown(None));
     }
 
     #[test]

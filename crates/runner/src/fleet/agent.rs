@@ -2,8 +2,7 @@
 
 use super::AGENT_PORT;
 use super::spool::Spool;
-use super::transport::Transport;
-use super::transport::transport;
+use super::transport::{Joins, Transport, transport};
 use crate::diagnosis::usual::{self, DIAGNOSIS_MS};
 use crate::mesh::loads::said;
 use crate::mesh::member::{diagnose, load, packets, probe};
@@ -32,6 +31,8 @@ pub struct AgentSpec {
     pub controllers: Vec<TargetSpec>,
     /// Where the others load this host; its reflector has the next port. 0: free ones.
     pub port: Option<u16>,
+    /// Who it is, where its host is in no file.
+    pub joins: Option<Joins>,
     /// Where scrapers read its figures, if they may.
     pub metrics: Option<SocketAddr>,
     pub state: PathBuf,
@@ -98,7 +99,7 @@ pub fn agent(
         wanted: false,
         read: clock::now(),
     };
-    let (polls, replies) = converse(transport(&spec.controllers)?);
+    let (polls, replies) = converse(transport(&spec.controllers, spec.joins.as_ref())?);
     let mut pause = AGAIN[0];
     let (mut connected, mut heard) = (false, clock::now());
     while !stop.is_set() {
@@ -117,7 +118,8 @@ pub fn agent(
             }
             Some(Err(why)) => {
                 if connected || pause == AGAIN[0] {
-                    watch(&format!("no controller: {why}"));
+                    // A refusal and a lost connection come as the same error.
+                    watch(&format!("no work from the controller: {why}; it tries again"));
                 }
                 connected = false;
                 if heard.elapsed() > ADMITTED {
@@ -134,6 +136,11 @@ pub fn agent(
     }
     working.take(&outcomes);
     server.stop();
+    watch(match (working.spool.is_empty(), working.spool.is_kept) {
+        (true, _) => "stopped",
+        (false, true) => "stopped; what it found and could not deliver stays on disk",
+        (false, false) => "stopped; what it found and the disk did not take is lost",
+    });
     Ok(())
 }
 
@@ -358,6 +365,8 @@ fn diagnosed(order: &Order, down: bool) -> Result<String, String> {
         Place::Client => format!("at {opener}"),
         Place::Server => format!("at {other}"),
     });
+    // Of what is bad nobody reads that it is healthy.
+    let says = says.strip_prefix("healthy: ").map_or(says.clone(), |says| format!("no host holds it back: {says}"));
     Ok(fix.map_or_else(|| says.clone(), |fix| format!("{says}; {fix}")))
 }
 

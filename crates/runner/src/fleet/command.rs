@@ -63,7 +63,7 @@ pub enum Command {
     },
     /// Each target of alerts gets a message, to see whether it arrives.
     TryAlerts,
-    /// Of an element, or of names that begin so (`*`), nothing is reported for so long.
+    /// Of an element, or of names that begin so (`*`), nothing is reported for so long; 0: it is reported again.
     Mute {
         element: String,
         for_ms: u64,
@@ -143,8 +143,8 @@ pub(super) fn executed<T: Truth<Error = narrows_store::Error>>(
             format!("incident {incident} is in the hands of {who}")
         }
         Command::Mute { element, for_ms } => {
-            let (which, hosts) = muted(control, fleet, &element)?;
-            control.judge().incidents().mute(&which, hosts, now_ms().saturating_add(for_ms));
+            let which = muted(control, fleet, &element)?;
+            control.judge().incidents().mute(&which, now_ms().saturating_add(for_ms));
             match for_ms {
                 0 => format!("{which} is reported again"),
                 _ => format!("nothing is reported of {which} until {}", after(for_ms)),
@@ -154,17 +154,17 @@ pub(super) fn executed<T: Truth<Error = narrows_store::Error>>(
     Ok(serde_json::Value::String(says))
 }
 
-/// What a user's word for a mute means, and the hosts of a group.
+/// What a user's word for a mute means.
 /// Errors: nothing is called so.
-fn muted<T: Truth>(control: &mut Control<'_, T>, fleet: &Fleet, word: &str) -> Result<(String, Vec<String>), String> {
+fn muted<T: Truth>(control: &mut Control<'_, T>, fleet: &Fleet, word: &str) -> Result<String, String> {
     if fleet.hosts.contains_key(word) {
-        return Ok((format!("host {word}"), Vec::new()));
+        return Ok(format!("host {word}"));
     }
     let group = word.strip_prefix("group ").unwrap_or(word);
-    let of_group = fleet.hosts.iter().filter(|(_, host)| !group.is_empty() && host.group == group);
-    let hosts: Vec<String> = of_group.map(|(name, _)| name.clone()).collect();
-    if !hosts.is_empty() {
-        return Ok((format!("group {group}"), hosts));
+    let is_it =
+        fleet.hosts.values().map(|it| &it.group).chain(fleet.joins.iter().map(|it| &it.group)).any(|it| it == group);
+    if !group.is_empty() && is_it {
+        return Ok(format!("group {group}"));
     }
     let is_known = |name: &String| names(word, name);
     let is_open = |known: &str| known == word;
@@ -175,7 +175,7 @@ fn muted<T: Truth>(control: &mut Control<'_, T>, fleet: &Fleet, word: &str) -> R
         || word.starts_with("router ")
         || word.ends_with('*');
     if whole || is_said || fleet.hosts.keys().any(is_known) || word.contains(TESTS) {
-        return Ok((word.to_owned(), Vec::new()));
+        return Ok(word.to_owned());
     }
     Err(format!(
         "nothing is called {word}: name a host, a group, or an element as incidents do (with * at its end: all that begin so)"

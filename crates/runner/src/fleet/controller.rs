@@ -5,19 +5,21 @@ use super::alerts::Alerts;
 use super::archive::{Archive, noted};
 use super::command::{Command, Event, executed, now_ms};
 use super::keys::{Hosts, Keys, place};
+use super::members::{is_other, look_up};
 use super::otlp::Exporter;
 use super::page::page;
 use super::report::look;
 use super::requests::{self, Door};
 use super::transport::HOLDS;
-use crate::Stop;
 use crate::server::AuditTo;
 use crate::server::audit::Audit;
 use crate::server::listen::{accept_api, acceptor};
 use crate::web::PageSpec;
+use crate::{Stop, lock};
 use narrows_fleet::alert::sentence;
-use narrows_fleet::control::{Control, Has, Sessions};
+use narrows_fleet::control::{Control, Has, Sessions, joined};
 use narrows_fleet::incident::Incident;
+use narrows_fleet::join::Members;
 use narrows_fleet::plan::Fleet;
 use narrows_fleet::protocol::{Reply, Ticket};
 use narrows_fleet::truth::Truth;
@@ -27,7 +29,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
@@ -83,6 +85,8 @@ enum Ended {
     Deposed(Vec<Incident>),
     /// Its file was read again, and who gets its alerts is known; with what is known of agents.
     Applied(Box<(Alerts, Fleet)>, Sessions),
+    /// Hosts joined the fleet, or left it.
+    Joined(Sessions),
     /// The clock was set back: all times that it knows are of another one.
     Stepped(Sessions),
 }
@@ -103,6 +107,9 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     })?;
     let mut store = Store::open(&spec.store).map_err(|error| error.to_string())?;
     let hosts = Arc::new(RwLock::new(Hosts::of(&keys, &fleet)));
+    let members = Arc::new(Mutex::new(Members::default()));
+    lock(&members).apply(&fleet);
+    look_up(members.clone(), stop.clone());
     let port = spec.port.unwrap_or(CONTROLLER_PORT);
     let at = spec.bind.map(|address| SocketAddr::new(address, port));
     let listener = at.map_or_else(|| net::listen(port), net::listen_at);
@@ -114,7 +121,7 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     let leads = watch::Sender::new(false);
     let to_bus = spec.bus.clone().map(|bus| (bus, ask.clone()));
     let sink = spec.audit.as_ref().map(AuditTo::sink).transpose().map_err(|error| error.to_string())?;
-    let door = Arc::new(Door::new(&keys, hosts.clone(), ask, Audit::of(sink)));
+    let door = Arc::new(Door::new(&keys, (hosts.clone(), members.clone(), leads.subscribe()), ask, Audit::of(sink)));
     let figures = door.clone();
     let page = spec.page.as_ref().map(|of| page(&keys, &fleet.name, door.clone(), of)).transpose()?;
     let has_page = page.is_some();
@@ -157,12 +164,21 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
                 Err(why) => watch(&format!("the fleet stays as it was: {why}")),
             }
         }
+        let mut trouble = None;
+        let Some(kept) = noted(store.tests_of(&fleet).kept(), &mut trouble, watch) else {
+            archive.fails(trouble.as_deref(), &mut alerts, watch);
+            clock::sleep(RENEWS / 5);
+            continue;
+        };
         // It leads, so the store answered.
         archive.works(&mut alerts);
+        let file = read.as_ref().map_or(&fleet, |(_, found)| found);
+        lock(&members).restore(file, joined(&kept.unwrap_or_default()));
         loop {
             if let Some((started, found)) = read.take() {
                 *hosts.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Hosts::of(&keys, &found);
                 (alerts, fleet) = (started, found);
+                lock(&members).apply(&fleet);
                 watch("the file was read again");
                 match fleet.collector().and_then(|to| Exporter::start(&runtime, to, &figures)) {
                     Ok(export) => alerts.export = export,
@@ -170,10 +186,12 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
                 }
             }
             leads.send_replace(true);
-            let of = (&fleet, spec.file.as_path(), std::mem::take(&mut sessions));
+            let whole = lock(&members).fleet(&fleet);
+            let of = (&whole, spec.file.as_path(), std::mem::take(&mut sessions), &*members);
             let ended = decide(of, &mut store, (&keys, &me), &events, stop, (&mut archive, &mut alerts), watch);
             match ended {
                 Ended::Applied(found, known) => (read, sessions) = (Some(*found), known),
+                Ended::Joined(known) => sessions = known,
                 Ended::Stepped(known) => {
                     sessions = known;
                     watch("the clock of this host went back: the controller begins anew");
@@ -265,7 +283,7 @@ fn on_bus(
 
 /// Decides for a fleet as its file is now.
 fn decide(
-    (fleet, file, sessions): (&Fleet, &Path, Sessions),
+    (fleet, file, sessions, members): (&Fleet, &Path, Sessions, &Mutex<Members>),
     store: &mut Store,
     (keys, me): (&Keys, &str),
     events: &Receiver<Event>,
@@ -337,6 +355,12 @@ fn decide(
             control.unsaid().iter().for_each(|(message, had)| alerts.send_unless_known(message, had));
             alerts.look(&control.judge().incidents().known(), watch);
             keep(&mut control, alerts, &mut trouble, watch);
+            // What is not in the store would be lost.
+            if trouble.is_none() && is_other(&control, members, last_ms, watch) {
+                // They poll again, on the connections that they have.
+                waiting.drain().for_each(|(_, it)| _ = it.answer.send(Reply::default()));
+                return Ended::Joined(control.sessions());
+            }
             release(&control, &mut waiting, &secrets);
         }
         match events.recv_timeout(next_tick.saturating_duration_since(clock::now())) {
@@ -361,6 +385,7 @@ fn decide(
                     if trouble.is_none() {
                         alerts.hand_over();
                     }
+                    waiting.drain().for_each(|(_, it)| _ = it.answer.send(Reply::default()));
                     let _ = answer.send(Ok(serde_json::json!("the file was read again")));
                     return Ended::Applied(Box::new(read), control.sessions());
                 }

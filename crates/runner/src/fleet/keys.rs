@@ -2,6 +2,7 @@
 
 use crate::lock;
 use crate::trust::Identity;
+use narrows_fleet::plan::{Fleet, Join};
 use narrows_sys::{clock, files};
 use narrows_wire::Token;
 use narrows_wire::token::Secret;
@@ -56,6 +57,11 @@ impl Keys {
         Secret::new(bytes)
     }
 
+    /// A secret with the fingerprint of the controller, as an agent has it.
+    fn token(&self, secret: Secret) -> String {
+        Token { fingerprint: self.identity.token.fingerprint, secret }.reveal()
+    }
+
     /// The controller's own on a bus.
     #[cfg(feature = "nats")]
     pub(super) fn of_bus(&self) -> Secret {
@@ -72,6 +78,11 @@ impl Keys {
         self.secret("reader")
     }
 
+    /// What agents show that join a group.
+    pub(super) fn of_group(&self, fleet: &str, group: &str) -> Secret {
+        self.secret(&format!("join\0{fleet}\0{group}"))
+    }
+
     /// What a host's agent shows.
     pub(super) fn of_host(&self, fleet: &str, host: &str) -> Secret {
         self.secret(&format!("host\0{fleet}\0{host}"))
@@ -82,6 +93,8 @@ impl Keys {
 #[derive(Default)]
 pub(super) struct Hosts {
     of: HashMap<[u8; 32], String>,
+    /// The groups that agents join, by their secrets, and how many may.
+    groups: HashMap<[u8; 32], (String, usize)>,
     /// By their users of a bus, whose words are sealed.
     #[cfg(feature = "nats")]
     users: HashMap<String, (String, Secret)>,
@@ -93,10 +106,12 @@ pub(super) struct Hosts {
 const POLLS_MAX: u32 = 30;
 
 impl Hosts {
-    pub(super) fn of(keys: &Keys, fleet: &narrows_fleet::plan::Fleet) -> Self {
+    pub(super) fn of(keys: &Keys, fleet: &Fleet) -> Self {
         let entry = |host: &String| (digest_of(&keys.of_host(&fleet.name, host)), host.clone());
+        let group = |it: &Join| (digest_of(&keys.of_group(&fleet.name, &it.group)), (it.group.clone(), it.most));
         Self {
             of: fleet.hosts.keys().map(entry).collect(),
+            groups: fleet.joins.iter().map(group).collect(),
             #[cfg(feature = "nats")]
             users: fleet.hosts.keys().filter_map(|it| user_of(keys, &fleet.name, it)).collect(),
             polls: Mutex::default(),
@@ -107,13 +122,28 @@ impl Hosts {
         self.of.get(&digest_of(shown)).cloned()
     }
 
+    /// The group that an agent with this secret joins.
+    pub(super) fn group(&self, shown: &Secret) -> Option<String> {
+        self.groups.get(&digest_of(shown)).map(|(group, _)| group.clone())
+    }
+
+    /// Whether an agent that joins a group may poll in this second. They are counted together, since their names are their own.
+    pub(super) fn may_join(&self, group: &str, second: u64) -> bool {
+        let most = self.groups.values().find(|(it, _)| it == group).map_or(1, |(_, most)| *most);
+        self.may(&format!("join\0{group}"), POLLS_MAX.saturating_mul(u32::try_from(most).unwrap_or(u32::MAX)), second)
+    }
+
     /// Whether a host may poll in this second: one that floods the controller keeps no other from it.
     pub(super) fn may_poll(&self, host: &str, second: u64) -> bool {
+        self.may(host, POLLS_MAX, second)
+    }
+
+    fn may(&self, who: &str, most: u32, second: u64) -> bool {
         let mut polls = lock(&self.polls);
-        let (of, count) = polls.entry(host.to_owned()).or_default();
+        let (of, count) = polls.entry(who.to_owned()).or_default();
         *count = if *of == second { count.saturating_add(1) } else { 1 };
         *of = second;
-        *count <= POLLS_MAX
+        *count <= most
     }
 
     #[cfg(feature = "nats")]
@@ -152,6 +182,8 @@ pub(super) fn place(state: &Path) -> std::path::PathBuf {
 pub enum Holder<'a> {
     /// The agent of a host.
     Agent(&'a str),
+    /// All agents that join a group.
+    Group(&'a str),
     /// Who reads figures, and nothing else.
     Scraper,
     /// Who reads the page, and changes nothing.
@@ -167,13 +199,16 @@ pub fn token_of(file: &Path, holder: Holder<'_>, state: &Path) -> Result<String,
     {
         return Err(format!("cannot make a token: {} has no host {host}", file.display()));
     }
+    if let Holder::Group(group) = holder
+        && !fleet.joins.iter().any(|it| it.group == group)
+    {
+        return Err(format!("cannot make a token: in {} no hosts join a group {group}", file.display()));
+    }
     let keys = Keys::existing(state).map_err(|why| format!("cannot make a token: {why}"))?;
     Ok(match holder {
         Holder::Scraper => keys.of_scraper().reveal(),
         Holder::Reader => keys.of_reader().reveal(),
-        Holder::Agent(host) => {
-            let secret = keys.of_host(&fleet.name, host);
-            Token { fingerprint: keys.identity.token.fingerprint, secret }.reveal()
-        }
+        Holder::Agent(host) => keys.token(keys.of_host(&fleet.name, host)),
+        Holder::Group(group) => keys.token(keys.of_group(&fleet.name, group)),
     })
 }

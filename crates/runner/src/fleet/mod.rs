@@ -6,6 +6,7 @@ mod archive;
 mod command;
 mod controller;
 mod keys;
+mod members;
 #[cfg(feature = "nats")]
 mod nats;
 mod otlp;
@@ -22,7 +23,7 @@ pub use keys::{Holder, token_of};
 #[cfg(feature = "nats")]
 pub use nats::users_of;
 pub use requests::{ask, history, status};
-pub use transport::is_bus;
+pub use transport::{Joins, is_bus};
 
 use crate::remote::TargetSpec;
 use narrows_fleet::{cost, plan::Fleet, psconfig};

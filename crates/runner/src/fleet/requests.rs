@@ -2,7 +2,7 @@
 
 use super::command::{Command, Event, now_ms};
 use super::keys::{Hosts, Keys};
-use super::transport::{HOLDS, PATH, connected};
+use super::transport::{HOLDS, JOIN_PATH, PATH, connected};
 use crate::remote::TargetSpec;
 use crate::server::audit::{self, Audit, By};
 use crate::server::refusal::{Refused, json};
@@ -12,12 +12,13 @@ use crate::trust::same_secret;
 use crate::{VERSION, lock};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Extension, Request, State};
+use axum::extract::{Extension, Path, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
-use narrows_fleet::protocol::Poll;
+use narrows_fleet::join::Members;
+use narrows_fleet::protocol::{Poll, Reply};
 use narrows_model::run::fleet::{FleetPaths, FleetSeries, FleetStatus};
 use narrows_render::{fleet_metrics, metrics};
 use narrows_views::fleet_series::judged;
@@ -29,10 +30,12 @@ use std::net::IpAddr;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 /// A message of an agent: its outcomes have a few hundred bytes each.
 const UP_MAX_BYTES: usize = 4 << 20;
+/// Who joins is in the fleet by then.
+const JOINS: Duration = Duration::from_secs(3);
 /// Users are answered in this time.
 const ANSWERS: Duration = Duration::from_secs(20);
 const COMMAND_PATH: &str = "/v1/fleet/command";
@@ -43,15 +46,23 @@ pub(super) struct Door {
     users: Secret,
     scraper: Secret,
     hosts: Arc<RwLock<Hosts>>,
+    members: Arc<Mutex<Members>>,
+    /// Whether this controller leads: another one knows nothing of who joins here.
+    leads: watch::Receiver<bool>,
     pub(super) ask: Mutex<Sender<Event>>,
     looks: Arc<Semaphore>,
     pub(super) audit: Audit,
 }
 
 impl Door {
-    pub(super) fn new(keys: &Keys, hosts: Arc<RwLock<Hosts>>, ask: Sender<Event>, audit: Audit) -> Self {
+    pub(super) fn new(
+        keys: &Keys,
+        (hosts, members, leads): (Arc<RwLock<Hosts>>, Arc<Mutex<Members>>, watch::Receiver<bool>),
+        ask: Sender<Event>,
+        audit: Audit,
+    ) -> Self {
         let (users, scraper) = (keys.identity.token.secret.clone(), keys.of_scraper());
-        Self { users, scraper, hosts, ask: Mutex::new(ask), looks: Arc::new(Semaphore::new(1)), audit }
+        Self { users, scraper, hosts, members, leads, ask: Mutex::new(ask), looks: Arc::new(Semaphore::new(1)), audit }
     }
 
     /// Has a command executed that somebody asks for, and notes who changed what.
@@ -112,12 +123,15 @@ enum Who {
     User,
     Scraper,
     Host(String),
+    /// An agent that joins this group.
+    Member(String),
 }
 
 pub(super) fn router(door: Arc<Door>) -> Router {
     Router::new()
         .route("/v1/hello", get(hello))
         .route(PATH, post(poll))
+        .route(&format!("{JOIN_PATH}/{{name}}/{{address}}"), post(join))
         .route(COMMAND_PATH, post(command))
         .route(METRICS_PATH, get(scrape))
         .layer(from_fn_with_state(door.clone(), enter))
@@ -160,13 +174,16 @@ fn who(door: &Door, path: &str, headers: &HeaderMap) -> Result<Who, Refused> {
         return Ok(Who::Scraper);
     }
     let hosts = door.hosts.read().unwrap_or_else(PoisonError::into_inner);
-    hosts.find(&shown).map(Who::Host).ok_or_else(wrong)
+    let member = || hosts.group(&shown).map(Who::Member);
+    hosts.find(&shown).map(Who::Host).or_else(member).ok_or_else(wrong)
 }
 
-async fn hello() -> Answer {
+async fn hello(headers: HeaderMap) -> Answer {
+    // An agent of an older protocol takes no other number than its own; `who` has checked it.
+    let shown = headers.get(PROTOCOL_HEADER).and_then(|value| value.to_str().ok());
     Ok(json(&Hello {
         version: VERSION.to_owned(),
-        protocol: PROTOCOL,
+        protocol: check_header(shown, VERSION).unwrap_or(PROTOCOL),
         host: narrows_sys::process::host_name(),
         data_port: 0,
         data_address: None,
@@ -181,11 +198,59 @@ async fn poll(
     Extension(caller): Extension<Caller>,
     body: Body,
 ) -> Answer {
-    let Who::Host(host) = who else { return Err(Refused::new(Reason::NotAllowed, "this is the token of users")) };
+    let host = match who {
+        Who::Host(host) => host,
+        Who::Member(group) => {
+            let why =
+                format!("this is the token of hosts that join the group {group}: say which one it is with --name");
+            return Err(Refused::new(Reason::NotAllowed, why));
+        }
+        _ => return Err(Refused::new(Reason::NotAllowed, "this is the token of users")),
+    };
     if !door.hosts.read().unwrap_or_else(PoisonError::into_inner).may_poll(&host, now_ms() / 1_000) {
-        return Err(Refused::new(Reason::NotAllowed, "too many polls in a second"));
+        return Err(Refused::new(Reason::NotAllowed, TOO_MANY));
     }
     let from = caller.address.ok_or_else(|| Refused::bad("unknown address"))?;
+    polled(&door, host, from, body).await
+}
+
+const TOO_MANY: &str = "too many polls in a second";
+
+/// A message of an agent that joins the fleet, by the name that it has there, and by its address; `-`: where it comes from.
+async fn join(
+    State(door): State<Arc<Door>>,
+    Extension(who): Extension<Who>,
+    Extension(caller): Extension<Caller>,
+    Path((name, says)): Path<(String, String)>,
+    body: Body,
+) -> Answer {
+    let Who::Member(group) = who else {
+        let why = "this token is of one host, which has its name in the file of the fleet: leave --name out";
+        return Err(Refused::new(Reason::NotAllowed, why));
+    };
+    if !door.hosts.read().unwrap_or_else(PoisonError::into_inner).may_join(&group, now_ms() / 1_000) {
+        return Err(Refused::new(Reason::NotAllowed, TOO_MANY));
+    }
+    let from = caller.address.ok_or_else(|| Refused::bad("unknown address"))?;
+    if !*door.leads.borrow() {
+        return Err(Refused::failed("this controller stands by"));
+    }
+    let (is_there, from) = {
+        let mut members = lock(&door.members);
+        let is_there = members.join(&group, &name, now_ms());
+        let is_there = is_there.map_err(|why| Refused::new(Reason::NotAllowed, format!("cannot join: {why}")))?;
+        (is_there, members.address(&group, says.parse().ok()).unwrap_or(from))
+    };
+    if !is_there {
+        // Its next poll will be that of a host.
+        tokio::time::sleep(JOINS).await;
+        return Ok(json(&Reply::default()));
+    }
+    polled(&door, name, from, body).await
+}
+
+/// Has the poll of a host answered.
+async fn polled(door: &Door, host: String, from: IpAddr, body: Body) -> Answer {
     let poll: Poll = read(body, UP_MAX_BYTES).await?;
     let (answer, answered) = oneshot::channel();
     lock(&door.ask).send(Event::Poll { host, from: Some(from), poll, answer }).map_err(Refused::failed)?;
@@ -213,7 +278,7 @@ async fn command(
 
 /// The fleet's figures, as a scraper reads them.
 async fn scrape(State(door): State<Arc<Door>>, Extension(who): Extension<Who>) -> Answer {
-    if matches!(who, Who::Host(_)) {
+    if matches!(who, Who::Host(_) | Who::Member(_)) {
         return Err(Refused::new(Reason::NotAllowed, "this is the token of an agent"));
     }
     let (status, _) = door.looked(false).await?;

@@ -3,6 +3,7 @@
 use crate::instruments::LiveInstruments;
 use crate::remote::{Options, Remote, RemoteError, TargetSpec};
 use narrows_fleet::protocol::{Poll, Reply};
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// A transport.
@@ -17,14 +18,32 @@ pub(super) const HOLDS: Duration = Duration::from_secs(25);
 /// Beside that.
 pub(super) const AROUND: Duration = Duration::from_secs(10);
 
-/// The path of the request.
+/// The path of the request, …
 pub(super) const PATH: &str = "/v1/fleet/poll";
+/// … and of an agent that joins the fleet; its name there and its address follow.
+pub(super) const JOIN_PATH: &str = "/v1/fleet/join";
+
+/// An agent of no host in the file.
+#[derive(Debug, Clone)]
+pub struct Joins {
+    pub name: String,
+    /// Where the others load it, if the service of its group names that; `None`: where it comes from.
+    pub address: Option<IpAddr>,
+}
+
+impl Joins {
+    fn path(&self) -> String {
+        let address = self.address.map_or_else(|| "-".to_owned(), |address| address.to_string());
+        format!("{JOIN_PATH}/{}/{address}", self.name)
+    }
+}
 
 /// Requests over HTTPS; the connection is made anew where it was lost, with the next controller if there are several.
 pub(super) struct Https {
     to: Vec<TargetSpec>,
     /// The place of the one that is asked.
     at: usize,
+    path: String,
     remote: Option<Remote>,
 }
 
@@ -61,18 +80,22 @@ impl Https {
             Some(remote) => remote,
             None => connected(&self.to[self.at]).map_err(|it| it.to_string())?,
         };
-        let reply = remote.post(PATH, poll, HOLDS + AROUND).map_err(|error| error.to_string())?;
+        let reply = remote.post(&self.path, poll, HOLDS + AROUND).map_err(|error| error.to_string())?;
         self.remote = Some(remote);
         Ok(reply)
     }
 }
 
 /// The transport to controllers of one fleet: each as `host[:port]`, or one bus as `nats://host:port`.
-/// Errors: the address is invalid.
-pub(super) fn transport(to: &[TargetSpec]) -> Result<Box<dyn Transport + Send>, String> {
+/// Errors: the address is invalid, or an agent joins over a bus.
+pub(super) fn transport(to: &[TargetSpec], joins: Option<&Joins>) -> Result<Box<dyn Transport + Send>, String> {
     let buses: Vec<&TargetSpec> = to.iter().filter(|it| is_bus(&it.asked)).collect();
     if buses.is_empty() {
-        return Ok(Box::new(Https { to: to.to_vec(), at: 0, remote: None }));
+        let path = joins.map_or_else(|| PATH.to_owned(), Joins::path);
+        return Ok(Box::new(Https { to: to.to_vec(), at: 0, path, remote: None }));
+    }
+    if joins.is_some() {
+        return Err("no agent joins a fleet over a bus, whose users are those of its file".to_owned());
     }
     #[cfg(feature = "nats")]
     {
@@ -128,8 +151,12 @@ mod tests {
     }
 
     fn run(state: &Path, bus: Option<String>) -> Running {
+        run_with(state, bus, FILE)
+    }
+
+    fn run_with(state: &Path, bus: Option<String>, text: &str) -> Running {
         let file = state.join("fleet.toml");
-        files::write_whole(&file, FILE.as_bytes(), 0o600).expect("a file");
+        files::write_whole(&file, text.as_bytes(), 0o600).expect("a file");
         let (state, store) = (state.to_owned(), state.join("runs.db"));
         let (state, page, audit) = (state.clone(), None, None);
         let spec = ControllerSpec { file, port: Some(0), bind: None, state: state.clone(), store, bus, page, audit };
@@ -240,7 +267,7 @@ mod tests {
         let address = bus.unwrap_or(&running.users.asked).to_owned();
         let agent = |(nth, host): (u64, &&str)| {
             let token = token_of(&state.join("fleet.toml"), Holder::Agent(host), state).expect("a token");
-            Stub::new(nth, transport(&[target(&address, token.parse().expect("a token"))]).expect("a transport"))
+            Stub::new(nth, transport(&[target(&address, token.parse().expect("a token"))], None).expect("a transport"))
         };
         let mut agents: Vec<Stub> = (1..).zip(&HOSTS).map(agent).collect();
         let mut asked = 0;
@@ -263,6 +290,60 @@ mod tests {
                 asked += 1;
             }
             assert!(clock::now() < until && ends(&status) <= TESTS * asked, "{:?}", status.tests);
+        }
+    }
+
+    /// The hosts of a fleet, as its controller tells.
+    fn hosts(of: &Running) -> Vec<String> {
+        status(&of.users).expect("a status").hosts.into_iter().map(|it| it.name).collect()
+    }
+
+    #[test]
+    fn agents_join_are_tested_and_are_still_known_to_the_next_controller() {
+        let place = tempfile::tempdir().expect("a directory");
+        let state = place.path();
+        // No host has an address in the file: by a loopback address none is tested. The service names that which agents say.
+        let text = "name = 'three'\n[[join]]\ngroup = 'pods'\nservice = '192.0.2.9'\nmost = 2\n[[mesh]]\nname = 'all'\n\
+            [[mesh.test]]\nkind = 'load'\nevery = '1h'\nlasts = '200ms'\n";
+        let running = run_with(state, None, text);
+        let token = token_of(&state.join("fleet.toml"), Holder::Group("pods"), state).expect("a token");
+        let address = Some(std::net::IpAddr::from([192, 0, 2, 9]));
+        let agent = |nth: u64, name: &str| {
+            let joins = Joins { name: name.to_owned(), address };
+            let to = target(&running.users.asked, token.parse().expect("a token"));
+            Stub::new(nth, transport(&[to], Some(&joins)).expect("a transport"))
+        };
+        let mut agents = [agent(1, "p1"), agent(2, "p2")];
+        let until = clock::now() + Duration::from_secs(60);
+        let mut is_asked = false;
+        loop {
+            std::thread::scope(|scope| agents.iter_mut().for_each(|agent| _ = scope.spawn(move || agent.exchange())));
+            let status = status(&running.users).expect("a status");
+            if !is_asked && status.hosts.len() == 2 {
+                is_asked = ask(&running.users, &Command::Run { mesh: None, between: None }).is_ok();
+            }
+            if status.tests.iter().map(|it| it.done).sum::<u64>() >= 2 {
+                break;
+            }
+            assert!(clock::now() < until, "{status:?}");
+        }
+        assert_eq!(hosts(&running), ["p1", "p2"]);
+        let refused = |nth: u64, name: &str| {
+            let mut agent = agent(nth, name);
+            let poll = agent.poll.clone();
+            agent.transport.exchange(&poll).expect_err("refused")
+        };
+        assert!(refused(3, "p3").contains("2 hosts joined the group pods"), "{}", refused(3, "p3"));
+        assert!(refused(3, "p/3").contains("404") || !refused(3, "p/3").is_empty());
+        let own = target(&running.users.asked, token.parse().expect("a token"));
+        let mut nameless = transport(&[own], None).expect("a transport");
+        let why = nameless.exchange(&agents[0].poll).expect_err("no name");
+        assert!(why.contains("--name"), "{why}");
+        drop(running);
+        let again = run_with(state, None, text);
+        while hosts(&again) != ["p1", "p2"] {
+            assert!(clock::now() < until, "{:?}", hosts(&again));
+            clock::sleep(Duration::from_millis(100));
         }
     }
 

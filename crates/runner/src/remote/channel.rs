@@ -10,14 +10,15 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use narrows_wire::Token;
-use narrows_wire::api::{MAX_ANSWER_BYTES, Refusal};
+use narrows_wire::api::{Hello, MAX_ANSWER_BYTES, Refusal};
 use narrows_wire::pack::{ENCODING, Unpacker};
 use narrows_wire::version::{PROTOCOL_HEADER, protocol_header};
+use narrows_wire::{Mismatch, PROTOCOL, SPOKEN, Token};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::convert::Infallible;
 use std::net::TcpStream;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -29,6 +30,8 @@ use tokio_rustls::rustls::pki_types::ServerName;
 pub(super) const REQUEST: Duration = Duration::from_secs(10);
 /// For the TLS handshake and the preface of HTTP/2.
 const HANDSHAKE: Duration = Duration::from_secs(5);
+/// The request for the server's hello.
+const HELLO: &str = "/v1/hello";
 /// A stream's window: a record of a long trial should not crawl along the path.
 const WINDOW: u32 = 4 << 20;
 
@@ -40,6 +43,8 @@ pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub(super) struct Channel {
     requests: http2::SendRequest<Body>,
     bearer: Option<String>,
+    /// The protocol that each request shows: this program's own until [`Channel::greet`], then the one that both ends speak.
+    protocol: u16,
     /// Address and port, for sentences.
     pub(super) address: String,
 }
@@ -104,7 +109,7 @@ pub(super) async fn over(
         .map_err(|error| RemoteError::NotNarrows(address.to_owned(), error.to_string()))?;
     // Its end shows in every request.
     tokio::spawn(connection);
-    Ok(Channel { requests, bearer, address: address.to_owned() })
+    Ok(Channel { requests, bearer, protocol: PROTOCOL, address: address.to_owned() })
 }
 
 /// A request's body of bytes at hand.
@@ -115,6 +120,28 @@ fn whole(bytes: Vec<u8>) -> Body {
 impl Channel {
     pub(super) fn lost(&self, why: impl Into<String>) -> RemoteError {
         RemoteError::Lost(self.address.clone(), why.into())
+    }
+
+    /// Exchanges hellos, and finds the protocol that both ends speak. A server whose own is an older one refuses the first request;
+    /// where this program still speaks that one, it asks again with it.
+    /// Errors: those of the request, or the protocols do not meet.
+    pub(super) async fn greet(&mut self, limit: Duration) -> Result<Hello, RemoteError> {
+        self.greet_in(&SPOKEN, limit).await
+    }
+
+    async fn greet_in(&mut self, spoken: &RangeInclusive<u16>, limit: Duration) -> Result<Hello, RemoteError> {
+        self.protocol = *spoken.end();
+        let first: Result<Hello, RemoteError> = self.call(Method::GET, HELLO, &(), limit).await;
+        let hello = match first {
+            Err(RemoteError::Version(_, server)) if server < self.protocol && spoken.contains(&server) => {
+                self.protocol = server;
+                self.call(Method::GET, HELLO, &(), limit).await?
+            }
+            first => first?,
+        };
+        check_protocol(&hello, spoken)?;
+        self.protocol = hello.protocol;
+        Ok(hello)
     }
 
     /// Sends a request and gives its answer as soon as it begins.
@@ -128,7 +155,7 @@ impl Channel {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("https://narrows{path}"))
-            .header(PROTOCOL_HEADER, protocol_header(VERSION))
+            .header(PROTOCOL_HEADER, protocol_header(self.protocol, VERSION))
             .header("accept-encoding", ENCODING);
         if let Some(bearer) = &self.bearer {
             request = request.header("authorization", bearer);
@@ -187,6 +214,20 @@ impl Channel {
     }
 }
 
+/// Checks the protocol of a server's hello: a server that is too old to check a client's still reports its own.
+pub(super) fn check_protocol(hello: &Hello, spoken: &RangeInclusive<u16>) -> Result<(), RemoteError> {
+    if spoken.contains(&hello.protocol) {
+        return Ok(());
+    }
+    let mismatch = Mismatch {
+        client: VERSION.to_owned(),
+        client_protocol: *spoken.end(),
+        server: hello.version.chars().filter(char::is_ascii_graphic).take(32).collect(),
+        server_protocol: hello.protocol,
+    };
+    Err(RemoteError::Version(mismatch.to_string(), hello.protocol))
+}
+
 /// Whether an answer is packed, as it may be since the request says so.
 pub(super) fn is_packed(response: &Response<Incoming>) -> bool {
     response.headers().get("content-encoding").is_some_and(|encoding| encoding == ENCODING)
@@ -202,4 +243,84 @@ pub(crate) fn words(error: &dyn std::error::Error) -> String {
     }
     // HTTP/2 keeps of the stream's error nothing but its text; this one is meant for those who write programs.
     if words.contains("close_notify") { "it closed the connection".to_owned() } else { words }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::StatusCode;
+    use hyper::service::service_fn;
+    use narrows_wire::api::{Permissions, Reason};
+    use std::future::ready;
+
+    fn hello_of(protocol: u16) -> Hello {
+        Hello {
+            version: "0.2.0".to_owned(),
+            protocol,
+            host: "server".to_owned(),
+            data_port: 5220,
+            data_address: None,
+            permissions: Permissions { measure: true, inventory: false, tune: false, trial_most_ms: 0 },
+            capabilities: Vec::new(),
+        }
+    }
+
+    /// What a server answers that speaks these protocols.
+    fn answer(request: &Request<Incoming>, spoken: &RangeInclusive<u16>) -> Response<Full<Bytes>> {
+        let header = request.headers().get(PROTOCOL_HEADER).and_then(|value| value.to_str().ok()).expect("a header");
+        let shown = header.split(' ').next().and_then(|number| number.parse::<u16>().ok()).expect("a number");
+        let (status, body) = if spoken.contains(&shown) {
+            (StatusCode::OK, serde_json::to_vec(&hello_of(shown)))
+        } else {
+            let (message, version) = ("incompatible versions".to_owned(), "0.2.0".to_owned());
+            let refusal = Refusal { reason: Reason::VersionMismatch, message, version, protocol: *spoken.end() };
+            (StatusCode::UPGRADE_REQUIRED, serde_json::to_vec(&refusal))
+        };
+        let mut response = Response::new(Full::new(Bytes::from(body.expect("JSON"))));
+        *response.status_mut() = status;
+        response
+    }
+
+    /// The protocol of a client that speaks 4 and 5, and of the hello that a server of these gives it.
+    fn agreed(server: RangeInclusive<u16>) -> Result<(u16, u16), RemoteError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let (ours, theirs) = tokio::io::duplex(64 << 10);
+            let service =
+                service_fn(move |request: Request<Incoming>| ready(Ok::<_, Infallible>(answer(&request, &server))));
+            let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            tokio::spawn(builder.serve_connection(TokioIo::new(theirs), service));
+            let mut channel = over(ours, "server", None).await?;
+            let hello = channel.greet_in(&(4..=5), REQUEST).await?;
+            Ok::<_, RemoteError>((channel.protocol, hello.protocol))
+        })
+    }
+
+    #[test]
+    fn the_ends_use_the_lower_one_of_their_protocols_if_both_speak_it() {
+        assert_eq!(agreed(4..=5), Ok((5, 5)));
+        assert_eq!(agreed(4..=4), Ok((4, 4)), "an older server, which refuses 5");
+        assert_eq!(agreed(5..=6), Ok((5, 5)), "a newer server");
+        for server in [3, 6] {
+            let refused = RemoteError::Version("incompatible versions".to_owned(), server);
+            assert_eq!(agreed(server..=server), Err(refused));
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_check_is_judged_by_its_hello() {
+        let check = |server: u16, spoken: RangeInclusive<u16>| {
+            check_protocol(&hello_of(server), &spoken).map_err(|error| error.to_string())
+        };
+        assert_eq!([4, 5].map(|server| check(server, 4..=5)), [Ok(()), Ok(())]);
+        let refused = |server: u16, older: &str| -> Result<(), String> {
+            Err(format!(
+                "incompatible versions: client narrows {VERSION} (protocol 5), server narrows 0.2.0 (protocol \
+                {server}); upgrade the {older}"
+            ))
+        };
+        assert_eq!([3, 6].map(|server| check(server, 4..=5)), [refused(3, "server"), refused(6, "client")]);
+        // As of data connections, which speak one protocol.
+        assert_eq!(check(4, 5..=5), refused(4, "server"));
+    }
 }

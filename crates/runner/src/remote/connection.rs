@@ -7,13 +7,12 @@ use super::error::RemoteError;
 use super::session::Session;
 use super::spec::{Meaning, TargetSpec, family_of};
 use super::ssh::{Options, Ssh};
-use crate::VERSION;
 use crate::instruments::LiveInstruments;
 use hyper::Method;
 use narrows_model::{Family, Target};
 use narrows_sys::net;
+use narrows_wire::PROTOCOL;
 use narrows_wire::api::{Hello, SessionUse};
-use narrows_wire::{Mismatch, PROTOCOL};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,7 +68,6 @@ impl Remote {
                 return Err(error);
             }
         };
-        check_protocol(&hello)?;
         let channel = Some(channel);
         Ok(Self(Arc::new(Connected { channel, ssh, hello, data, asked, instruments, runtime })))
     }
@@ -93,9 +91,16 @@ impl Remote {
     /// The time that each of `count` new data connections took to be set up, in microseconds, smallest first: one RTT
     /// each, of an idle path.
     pub fn idle_rtt_us(&self, count: u32) -> Result<Vec<u64>, RemoteError> {
+        self.check_data()?;
         let mut times = (0..count).map(|_| data::probe(self.0.data)).collect::<Result<Vec<_>, _>>()?;
         times.sort_unstable();
         Ok(times)
+    }
+
+    /// Checks that the server accepts data connections of this program: their hellos carry its own protocol alone, also where the
+    /// control connection speaks an older one.
+    pub(super) fn check_data(&self) -> Result<(), RemoteError> {
+        channel::check_protocol(&self.0.hello, &(PROTOCOL..=PROTOCOL))
     }
 
     /// Opens a session that may put load on the path, and waits for its turn. `on_queue` is called now and then with the position in
@@ -145,26 +150,12 @@ impl Drop for Connected {
     }
 }
 
-/// A server that is too old to check our protocol still tells its own.
-fn check_protocol(hello: &Hello) -> Result<(), RemoteError> {
-    if hello.protocol == PROTOCOL {
-        return Ok(());
-    }
-    let mismatch = Mismatch {
-        client: VERSION.to_owned(),
-        client_protocol: PROTOCOL,
-        server: hello.version.chars().filter(char::is_ascii_graphic).take(32).collect(),
-        server_protocol: hello.protocol,
-    };
-    Err(RemoteError::Version(mismatch.to_string()))
-}
-
 async fn direct(host: &str, port: u16, spec: &TargetSpec) -> Result<(Channel, Hello, SocketAddr), RemoteError> {
     let addresses = resolve(host, port, spec.family).await?;
     let connecting = tokio::task::spawn_blocking(move || connect_first(&addresses));
     let (address, stream) = connecting.await.map_err(|error| RemoteError::Here(error.to_string()))??;
-    let channel = channel::over_tls(stream, address.to_string(), spec.token.as_ref()).await?;
-    let hello: Hello = channel.call(Method::GET, "/v1/hello", &(), REQUEST).await?;
+    let mut channel = channel::over_tls(stream, address.to_string(), spec.token.as_ref()).await?;
+    let hello = channel.greet(REQUEST).await?;
     let data = SocketAddr::new(address.ip(), hello.data_port);
     Ok((channel, hello, scoped(data, address)))
 }
@@ -189,14 +180,14 @@ async fn through_ssh(
 ) -> Result<(Channel, Ssh, Hello, SocketAddr), RemoteError> {
     let (mut ssh, output, input) = Ssh::start(destination, port, spec.family, options)?;
     let greeted = async {
-        let channel = channel::over(tokio::io::join(output, input), destination, None).await?;
-        let hello: Hello = channel.call(Method::GET, "/v1/hello", &(), SSH_HELLO).await?;
+        let mut channel = channel::over(tokio::io::join(output, input), destination, None).await?;
+        let hello = channel.greet(SSH_HELLO).await?;
         Ok::<_, RemoteError>((channel, hello))
     };
     let (channel, hello) = match greeted.await {
         Ok(greeted) => greeted,
         // What the other end says in the protocol is its word; all else is ssh's.
-        Err(error @ (RemoteError::Version(_) | RemoteError::NotAllowed(_) | RemoteError::Server(_))) => {
+        Err(error @ (RemoteError::Version(..) | RemoteError::NotAllowed(_) | RemoteError::Server(_))) => {
             return Err(error);
         }
         Err(error) => return Err(ssh.failure(&error.to_string()).await),

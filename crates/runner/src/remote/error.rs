@@ -53,9 +53,9 @@ pub enum RemoteError {
     /// The secret is not the server's.
     #[error("{0}")]
     WrongToken(String),
-    /// The protocols do not meet.
+    /// The protocols do not meet: why, and the server's own.
     #[error("{0}")]
-    Version(String),
+    Version(String, u16),
     /// The server's queue is full.
     #[error("{0}")]
     Busy(String),
@@ -85,7 +85,7 @@ impl RemoteError {
         match refusal.reason {
             Reason::NoToken => Self::NoToken(message),
             Reason::WrongToken => Self::WrongToken(message),
-            Reason::VersionMismatch => Self::Version(message),
+            Reason::VersionMismatch => Self::Version(message, refusal.protocol),
             Reason::Busy => Self::Busy(message),
             Reason::NotAllowed => Self::NotAllowed(message),
             Reason::BadRequest | Reason::NotFound | Reason::Failed | Reason::Other => Self::Server(message),

@@ -187,6 +187,7 @@ impl Session {
         on_progress: Watch<'_>,
     ) -> Result<Trial, TrialError> {
         plan.check().map_err(RemoteError::Here)?;
+        self.remote.check_data()?;
         let light = self.remote.instruments() == LiveInstruments::Cpu;
         let request = TrialRequest { plan: plan.clone(), light };
         let ready: TrialReady = self.call(Method::POST, "trials", &request, REQUEST)?;

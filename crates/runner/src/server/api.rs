@@ -30,7 +30,6 @@ use hyper::body::Body as HttpBody;
 use narrows_model::{Change, ConnectionSample, TraceProtocol};
 use narrows_sys::clock;
 use narrows_traffic::Stop;
-use narrows_wire::PROTOCOL;
 use narrows_wire::api::{
     BeginRequest, ChangeRequest, ConnectionsRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, MAX_CONNECTIONS,
     PassAnswer, Reason, SessionUse, TraceRequest, TrialReady, TrialRequest, key_to_hex,
@@ -145,7 +144,8 @@ async fn hello(rights: Rights, State(shared): Server) -> Answer {
     let data_address = if shared.config.stdio { own_address_of_ssh() } else { None };
     Ok(json(&Hello {
         version: VERSION.to_owned(),
-        protocol: PROTOCOL,
+        // An older client takes no other number than its own.
+        protocol: rights.protocol,
         host: if rights.permissions.inventory { narrows_sys::process::host_name() } else { "server".to_owned() },
         data_port: shared.port,
         data_address: data_address.map(|address| address.to_string()),
@@ -372,7 +372,7 @@ mod tests {
     use hyper::service::Service as _;
     use hyper_util::service::TowerToHyperService;
     use narrows_wire::token::Secret;
-    use narrows_wire::version::{PROTOCOL_HEADER, protocol_header};
+    use narrows_wire::version::{PROTOCOL, PROTOCOL_HEADER, protocol_header};
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
@@ -397,7 +397,7 @@ mod tests {
             let hello = |secret: &Secret| {
                 let request = Request::builder()
                     .uri("/v1/hello")
-                    .header(PROTOCOL_HEADER, protocol_header(VERSION))
+                    .header(PROTOCOL_HEADER, protocol_header(PROTOCOL, VERSION))
                     .header(header::AUTHORIZATION, format!("Bearer {}", secret.reveal()))
                     .extension(Caller { address: Some(address), pending: Some(shared.unauthenticated.enter(address)) });
                 service.call(request.body(Body::empty()).expect("a request"))

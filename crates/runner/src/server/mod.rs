@@ -71,6 +71,12 @@ pub enum ServeError {
     /// The port is in use.
     #[error("port {0} is taken: another `narrows serve` may be running; stop it, or choose another with --port")]
     PortTaken(u16),
+    /// The same of an agent of a fleet.
+    #[error(
+        "port {0} is taken: another `narrows fleet agent` may run here; stop it, or choose another with --port; each agent \
+        needs a token of its own"
+    )]
+    AgentPortTaken(u16),
     /// The port cannot be opened for another reason.
     #[error(transparent)]
     Listen(#[from] narrows_sys::Error),
@@ -110,8 +116,10 @@ impl Server {
             let why = "as root, what speaks to the network may not read the store; start the server as an ordinary user, or with --user root";
             return Err(ServeError::Page(why.to_owned()));
         }
-        let taken = |port| {
+        let is_agent = config.agent.is_some();
+        let taken = move |port| {
             move |error: narrows_sys::Error| match error.errno() {
+                Some(98) if is_agent => ServeError::AgentPortTaken(port),
                 Some(98) => ServeError::PortTaken(port), // EADDRINUSE
                 _ => ServeError::Listen(error),
             }

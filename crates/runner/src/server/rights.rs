@@ -53,6 +53,8 @@ impl Caller {
 #[derive(Debug)]
 pub(super) struct Rights {
     pub(super) address: Option<IpAddr>,
+    /// The protocol that the client shows, which this server speaks; its own where the client shows none.
+    pub(super) protocol: u16,
     pub(super) holder: Holder,
     pub(super) standing: Standing,
     pub(super) permissions: Permissions,
@@ -65,7 +67,7 @@ impl FromRequestParts<Arc<Shared>> for Rights {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Refused> {
         let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        check_header(text(PROTOCOL_HEADER), VERSION)
+        let protocol = check_header(text(PROTOCOL_HEADER), VERSION)
             .map_err(|error| Refused::new(Reason::VersionMismatch, error.to_string()))?;
         let caller = parts.extensions.get::<Caller>().ok_or_else(Refused::no_token)?;
         let authorization = text(header::AUTHORIZATION.as_str());
@@ -84,7 +86,8 @@ impl FromRequestParts<Arc<Shared>> for Rights {
             (None, _) => {}
         }
         let permissions = holder.permissions(shared.config.allow_tune);
-        Ok(Self { address: caller.address, holder, standing, permissions, pending: caller.pending.clone() })
+        let (address, pending) = (caller.address, caller.pending.clone());
+        Ok(Self { address, protocol, holder, standing, permissions, pending })
     }
 }
 

@@ -330,6 +330,7 @@ pub(super) async fn act(State(site): State<Arc<Site>>, visitor: Visitor, headers
     let ask = match (what, words.number("incident")) {
         (Some(Action::Acknowledge), Some(incident)) if !who.is_empty() => Ask::Acknowledge { incident, who },
         (Some(Action::Mute), _) if !short("element").is_empty() => Ask::Mute { element: short("element"), for_ms },
+        (Some(Action::Unmute), _) if !short("element").is_empty() => Ask::Mute { element: short("element"), for_ms: 0 },
         (Some(Action::Pause), _) => Ask::Pause { for_ms },
         (Some(Action::Resume), _) => Ask::Pause { for_ms: 0 },
         (Some(Action::Test), _) if !short("to").is_empty() => {

@@ -41,6 +41,7 @@ pub(crate) enum Ask {
         incident: u64,
         who: String,
     },
+    /// For so long; 0: what is muted is reported again.
     Mute {
         element: String,
         for_ms: u64,

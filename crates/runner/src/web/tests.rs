@@ -9,6 +9,7 @@ use crate::lock;
 use crate::server::rights::Caller;
 use crate::stored::Store;
 use hyper_util::service::TowerToHyperService;
+use narrows_model::run::fleet::FleetMute;
 use narrows_model::run::grid::{CellState, Grid, GridCell, GridGroup, GridMetric};
 use narrows_model::run::history::StoredRun;
 use narrows_render::web::{Front, Trouble};
@@ -42,7 +43,8 @@ impl Source for Fake {
         let grid = Grid { metric: GridMetric::Goodput, hosts, groups, cells: BTreeMap::from([([0, 1], cell)]) };
         let trouble =
             Trouble { number: Some(1), element: HOSTILE.to_owned(), says: HOSTILE.to_owned(), ..Trouble::default() };
-        let front = Front { word: "BAD", troubles: vec![trouble; 300], pauses: true, ..Front::default() };
+        let mutes = vec![FleetMute { element: HOSTILE.to_owned(), until_unix_ms: 1 }];
+        let front = Front { word: "BAD", troubles: vec![trouble; 300], mutes, pauses: true, ..Front::default() };
         Box::pin(async { Ok(Now { front, grids: vec![grid], status: None }) })
     }
 
@@ -184,6 +186,22 @@ async fn a_change_needs_the_users_token_and_the_key_of_the_session() {
     let out = browser.send("POST", "/web/logout", &[("cookie", &cookie)], &format!("key={key}")).await;
     assert_eq!((out.status, act(&cookie, &key, &[]).await), (303, 303));
     assert_eq!(lock(&browser.asked).len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_muted_is_reported_again_by_a_form_of_who_may() {
+    let browser = Browser::new();
+    let (cookie, key) = browser.enter(1).await;
+    let (reader, _) = browser.enter(2).await;
+    let front = async |cookie: &str| browser.send("GET", "/web/", &[("cookie", cookie)], "").await.text;
+    let (shown, read) = (front(&cookie).await, front(&reader).await);
+    let form = "name=\"what\" value=\"unmute\"";
+    assert!(shown.contains(form) && shown.contains("Muted"), "{shown}");
+    assert!(!read.contains(form) && read.contains("Muted"), "{read}");
+    let form = format!("key={}&what=unmute&element=group+west", key.expect("a key"));
+    let act = async |cookie: &str| browser.send("POST", "/web/do", &[("cookie", cookie)], &form).await.status;
+    assert_eq!((act(&reader).await, act(&cookie).await), (403, 303));
+    assert_eq!(*lock(&browser.asked), [Ask::Mute { element: "group west".to_owned(), for_ms: 0 }]);
 }
 
 #[tokio::test]

@@ -135,7 +135,7 @@ impl Alerts {
         }
         let incident = Incident {
             number: 0,
-            element: "nothing".to_owned(),
+            element: "nothing (a test of alerts)".to_owned(),
             says: "this message was asked for, to see whether it arrives".to_owned(),
             since_ms: now_ms,
             acknowledged: None,
