@@ -1,6 +1,7 @@
 //! The file of a fleet (TOML): hosts, meshes of them, and the tests of each mesh.
 
 use crate::alert::{ALERTS_MAX, Alert, Target};
+use crate::schedule::fnv;
 use narrows_mesh::design;
 use narrows_model::words::units::{parse_bps, parse_duration, parse_size};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -106,7 +107,7 @@ pub enum Design {
     Disjoint,
     /// Each with the next by name.
     Ring,
-    /// Each with eight others, and any two groups once.
+    /// Each with eight others at least, and any two groups once; a host more or less changes few pairs of the others.
     Regular,
     /// The first host of each group with those of the others, and with its own group.
     Representatives,
@@ -365,10 +366,11 @@ impl Fleet {
             }
             Design::Ring => hosts.iter().zip(hosts.iter().cycle().skip(1)).for_each(|(a, b)| _ = add(*a, *b)),
             Design::Regular => {
-                let known: BTreeSet<&str> = groups.iter().copied().collect();
-                let number = |host: &usize| known.iter().position(|it| *it == groups[*host]).unwrap_or(0);
-                let of_each: Vec<usize> = hosts.iter().map(number).collect();
-                design::pairs(&of_each).into_iter().for_each(|[a, b]| _ = add(hosts[a], hosts[b]));
+                let names: Vec<&String> = self.hosts.keys().collect();
+                // Neither changes with the other hosts and groups, so that few pairs do.
+                let keys: Vec<u64> = hosts.iter().map(|host| fnv(names[*host].bytes())).collect();
+                let of_each: Vec<usize> = hosts.iter().map(|host| fnv(groups[*host].bytes()) as usize).collect();
+                design::stable_pairs(&of_each, &keys).into_iter().for_each(|[a, b]| _ = add(hosts[a], hosts[b]));
             }
             Design::Representatives => {
                 let mut firsts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -408,6 +410,29 @@ mod tests {
         assert_eq!(pairs("design = 'ring'"), [[0, 1], [0, 3], [1, 2], [2, 3]]);
         assert_eq!(pairs("design = 'representatives'"), [[0, 1], [0, 2], [2, 3]]);
         assert_eq!(pairs("design = 'regular'").len(), 6);
+    }
+
+    #[test]
+    fn a_host_more_in_a_regular_design_changes_few_pairs_of_the_others() {
+        let pairs = |hosts: usize, groups: usize, without: usize| {
+            let hosts = (0..hosts).filter(|nth| *nth != without);
+            let hosts: String =
+                hosts.map(|nth| format!("hosts.h{nth:03} = {{ group = 'g{}' }}\n", nth % groups)).collect();
+            let mesh = "[[mesh]]\nname = 'all'\ndesign = 'regular'\n[[mesh.test]]\nkind = 'load'\nevery = '1h'\n";
+            let fleet = Fleet::read(&format!("name = 's'\n{hosts}{mesh}")).expect("a fleet");
+            let names: Vec<&String> = fleet.hosts.keys().collect();
+            let named = |pair: [usize; 2]| pair.map(|host| names[host].clone());
+            fleet.pairs(&fleet.meshes[0]).into_iter().map(named).collect::<BTreeSet<[String; 2]>>()
+        };
+        for (hosts, groups) in [(10, 1), (12, 4), (17, 1), (17, 3), (41, 3), (120, 6)] {
+            let after = pairs(hosts, groups, hosts);
+            for new in 0..hosts {
+                let (before, name) = (pairs(hosts, groups, new), format!("h{new:03}"));
+                let changed = before.symmetric_difference(&after).filter(|pair| !pair.contains(&name)).count();
+                let most = if hosts < 40 { 18 } else { 4 + groups };
+                assert!(changed <= most, "{new} of {hosts} in {groups}: {changed} of {}", before.len());
+            }
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Which tests are due when: an hour at a time, the same whoever computes it.
 //!
-//! All tests of a pair have a slot, which is a number of periods since the epoch. Probes are made by all pairs at once; loads in rounds, so
-//! that no host is in two at a time, whatever mesh they are of: one that has no place yet slips until both of its hosts are free. The hint
-//! is not the authority: a host admits one load at a time itself.
+//! All tests of a pair have a slot, which is a number of periods since the epoch. Probes of a slot begin within half a minute, each pair at
+//! its own moment, so that not all agents begin at once; loads are made in rounds, so that no host is in two at a time, whatever mesh they
+//! are of: one that has no place yet slips until both of its hosts are free. The hint is not the authority: a host admits one load at a time
+//! itself.
 
 use crate::plan::{Fleet, Kind, MINUTES, Mesh, Test};
 use narrows_mesh::Load;
@@ -14,6 +15,9 @@ pub const BESIDE_MS: u64 = 3_000;
 
 /// Milliseconds of an hour.
 pub const HOUR_MS: u64 = 3_600_000;
+
+/// Probes of a slot begin within this time, or half of their period if that is shorter.
+const SPREAD_MS: u64 = 30_000;
 
 /// A test that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +40,7 @@ pub struct Name {
 #[derive(Debug)]
 pub struct Schedule<'a> {
     fleet: &'a Fleet,
+    names: Vec<&'a str>,
     /// By mesh and test.
     rounds: Vec<Vec<Rounds>>,
 }
@@ -53,7 +58,8 @@ impl<'a> Schedule<'a> {
             let pairs = fleet.pairs(mesh);
             mesh.tests.iter().map(|test| of_test(&pairs, test)).collect()
         };
-        Self { fleet, rounds: fleet.meshes.iter().map(of_mesh).collect() }
+        let names = fleet.hosts.keys().map(String::as_str).collect();
+        Self { fleet, names, rounds: fleet.meshes.iter().map(of_mesh).collect() }
     }
 
     /// The rounds of a test.
@@ -70,12 +76,17 @@ impl<'a> Schedule<'a> {
                 // Meshes do not begin at the same time.
                 let first = shift(&place.name, test);
                 let begins = |slot: u64| slot * test.every_ms + first;
+                let offset = |load: &Load| self.offset_ms(test, *load);
+                let offsets: Vec<Vec<u64>> =
+                    self.rounds[mesh][nth].iter().map(|loads| loads.iter().map(offset).collect()).collect();
                 let slots = (from.saturating_sub(first)).div_ceil(test.every_ms)..;
                 for slot in slots.take_while(|slot| begins(*slot) < to) {
                     for (round, loads) in self.rounds[mesh][nth].iter().enumerate() {
                         let due_ms = begins(slot) + round as u64 * (test.lasts_ms + BESIDE_MS);
                         let name = |load: &Load| Name { mesh, test: nth, slot, load: *load };
-                        all.extend(loads.iter().map(|load| Planned { due_ms, name: name(load) }));
+                        let planned =
+                            |(load, offset_ms): (&Load, &u64)| Planned { due_ms: due_ms + offset_ms, name: name(load) };
+                        all.extend(loads.iter().zip(&offsets[round]).map(planned));
                     }
                 }
             }
@@ -86,14 +97,26 @@ impl<'a> Schedule<'a> {
         all
     }
 
-    /// The rounds of a test that are in its quiet hours in each slot of a week.
+    /// When in its slot a test of a round is due: a probe by the names of its hosts, so that it stays where others come and go; a load when its
+    /// round begins.
+    fn offset_ms(&self, test: &Test, Load { from, to }: Load) -> u64 {
+        if test.kind == Kind::Load {
+            return 0;
+        }
+        let [from, to] = [from, to].map(|host| self.names[host].bytes());
+        fnv(from.chain([0]).chain(to)) % spread_ms(test)
+    }
+
+    /// The rounds of a test that are in its quiet hours in each slot of a week, or some probes of them.
     pub fn never(&self, mesh: usize, test: usize) -> usize {
         let (of, test_of) = (&self.fleet.meshes[mesh], &self.fleet.meshes[mesh].tests[test]);
         let slots = (7 * 24 * HOUR_MS / test_of.every_ms).max(1);
         let due_ms = |slot: u64, round: usize| {
             slot * test_of.every_ms + shift(&of.name, test_of) + round as u64 * (test_of.lasts_ms + BESIDE_MS)
         };
-        let is_never = |round: &usize| (0..slots).all(|slot| is_quiet(test_of, due_ms(slot, *round)));
+        let last_ms = if test_of.kind == Kind::Probe { spread_ms(test_of) } else { 0 };
+        let is_part = |at_ms: u64| is_quiet(test_of, at_ms) || is_quiet(test_of, at_ms + last_ms);
+        let is_never = |round: &usize| (0..slots).all(|slot| is_part(due_ms(slot, *round)));
         (0..self.rounds[mesh][test].len()).filter(is_never).count()
     }
 
@@ -119,6 +142,11 @@ impl<'a> Schedule<'a> {
 fn shift(mesh: &str, test: &Test) -> u64 {
     let word = test.word();
     fnv(mesh.bytes().chain(word.bytes())) % test.every_ms
+}
+
+/// The time within which the probes of a slot begin.
+fn spread_ms(test: &Test) -> u64 {
+    SPREAD_MS.min(test.every_ms / 2).max(1)
 }
 
 /// FNV-1a (G. Fowler, L. C. Noll, K.-P. Vo).
@@ -182,5 +210,36 @@ mod tests {
             all.into_iter().filter(|it| (it.name.mesh, it.name.test) == (0, 1)).collect::<Vec<_>>()
         };
         assert_eq!(probes(&two), probes(&one));
+    }
+
+    #[test]
+    fn a_pair_is_probed_at_its_own_moment_whoever_else_is_there() {
+        let due = |hosts: &[&str], every: &str| {
+            let hosts: String = hosts.iter().map(|name| format!("hosts.{name} = {{}}\n")).collect();
+            let mesh = format!("[[mesh]]\nname='all'\n[[mesh.test]]\nkind='probe'\nevery='{every}'\n");
+            let fleet = Fleet::read(&format!("name = 's'\n{hosts}{mesh}")).expect("a fleet");
+            let names: Vec<&String> = fleet.hosts.keys().collect();
+            let of_pair = |it: Planned| {
+                let Load { from, to } = it.name.load;
+                ((it.name.slot, names[from].clone(), names[to].clone()), it.due_ms)
+            };
+            Schedule::new(&fleet).of_hour(7).into_iter().map(of_pair).collect::<HashMap<_, _>>()
+        };
+        let names: Vec<String> = (0..40).map(|nth| format!("h{nth:04}")).collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).chain(["a", "h0003b", "z"]).collect();
+        for (every, every_ms, spread_ms) in [("10s", 10_000, 5_000), ("1m", 60_000, 30_000), ("10m", 600_000, 30_000)] {
+            let (few, many) = (due(&all[3..9], every), due(&all, every));
+            assert_eq!(few.len() as u64, 15 * HOUR_MS / every_ms);
+            assert!(few.iter().all(|(pair, due_ms)| many[pair] == *due_ms));
+            let first = many.values().min().expect("some");
+            let slot = many.keys().map(|(slot, ..)| *slot).min().expect("some");
+            let of_slot: Vec<u64> =
+                many.iter().filter(|(it, _)| it.0 == slot).map(|(_, due_ms)| due_ms - first).collect();
+            assert_eq!(of_slot.len(), 43 * 42 / 2);
+            // In each tenth of the time there are half to twice as many as on average.
+            let mut parts = [0; 10];
+            of_slot.iter().for_each(|after_ms| parts[usize::try_from(after_ms * 10 / spread_ms).expect("few")] += 1);
+            assert!(parts.iter().all(|count| (45..=180).contains(count)), "{every}: {parts:?}");
+        }
     }
 }

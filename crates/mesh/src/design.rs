@@ -56,6 +56,80 @@ pub fn testable_pairs(groups: &[usize], can: &dyn Fn(&[usize; 2]) -> bool) -> Ve
     found.into_iter().collect()
 }
 
+/// Above [`ALL_UP_TO`] hosts, one more drops so many pairs of the others on average until each has [`EACH`].
+const DROPPED: f64 = 10.0;
+
+/// The same for hosts that come and go: one more or less drops few pairs of the others. `groups` and `keys`: numbers of groups and hosts that
+/// do not change with the others, as hashes of their names.
+///
+/// Hosts are on a circle in the order of their hashed keys, and each meets the four next to it on either side. One more drops the four pairs
+/// between hosts that are five apart then. Each two groups have a pair, of hosts that follow points of the circle: one more host can take the
+/// place of another in as many pairs as there are other groups. So of many hosts 4 + groups - 1 pairs at most are dropped, and none is added
+/// that is not of the new host, but for pairs of hosts that have eight of their own group beside them: those meet the nearest of another one,
+/// up to eight places away. Above [`ALL_UP_TO`] hosts the other pairs leave in the order of their hashes, [`DROPPED`] with each host.
+pub fn stable_pairs(groups: &[usize], keys: &[u64]) -> Vec<[usize; 2]> {
+    let hosts = groups.len();
+    let all = || (0..hosts).flat_map(|a| (a + 1..hosts).map(move |b| [a, b]));
+    if hosts <= ALL_UP_TO {
+        return all().collect();
+    }
+    let mut circle: Vec<(u64, usize)> = keys.iter().map(|key| mix(*key)).zip(0..hosts).collect();
+    circle.sort_unstable();
+    let pair = |a: usize, b: usize| [a.min(b), a.max(b)];
+    let ahead = |at: usize, places: usize| circle[(at + places) % hosts].1;
+    let near = |at: usize| (1..=EACH / 2).map(move |places| (at, places));
+    let mut found: BTreeSet<[usize; 2]> =
+        (0..hosts).flat_map(near).map(|(at, places)| pair(ahead(at, 0), ahead(at, places))).collect();
+    let count = far_pairs(hosts);
+    if count > 0 {
+        let place = |[a, b]: [usize; 2]| mix(mix(keys[a]).wrapping_add(mix(keys[b])));
+        let far = all().filter(|pair| !found.contains(pair));
+        let mut far: Vec<(u64, [usize; 2])> = far.map(|pair| (place(pair), pair)).collect();
+        far.sort_unstable();
+        found.extend(far.into_iter().take(count).map(|(_, pair)| pair));
+    }
+    let mut of_group: BTreeMap<usize, Vec<(u64, usize)>> = BTreeMap::new();
+    for (at, (place, host)) in circle.iter().enumerate() {
+        of_group.entry(groups[*host]).or_default().push((*place, *host));
+        // By its own group alone nobody tells a slow host from a slow group. Mostly this is one of the eight.
+        let mut beside = (1..=EACH).flat_map(|places| [ahead(at, places), ahead(at, hosts - places)]);
+        found.extend(beside.find(|other| groups[*other] != groups[*host]).map(|other| pair(*host, other)));
+    }
+    // Not the same host stands for its group with all others.
+    let stands = |of: &[(u64, usize)], other: usize| {
+        let next = of.partition_point(|(place, _)| *place < mix(other as u64));
+        of[next % of.len()].1
+    };
+    let known: Vec<(usize, Vec<(u64, usize)>)> = of_group.into_iter().collect();
+    for (nth, (a, of_a)) in known.iter().enumerate() {
+        found.extend(known[nth + 1..].iter().map(|(b, of_b)| pair(stands(of_a, *b), stands(of_b, *a))));
+    }
+    found.into_iter().collect()
+}
+
+/// How many pairs of hosts that are further apart on the circle are loaded.
+fn far_pairs(hosts: usize) -> usize {
+    let far = |hosts: usize| (hosts * (hosts - 1) / 2 - hosts * EACH / 2) as f64;
+    let leave = (EACH / 2) as f64;
+    let mut part = 1.0_f64;
+    for before in ALL_UP_TO..hosts {
+        // Pairs that are not near any more are dropped as all others that are far.
+        part -= (DROPPED - leave * (1.0 - part)) / (far(before) + leave);
+        if part <= 0.0 {
+            return 0;
+        }
+    }
+    (part * far(hosts)).round() as usize
+}
+
+/// SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, 2014): the upper bits depend on all bits of a key, as those of FNV do not.
+const fn mix(key: u64) -> u64 {
+    let key = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let key = (key ^ (key >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let key = (key ^ (key >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    key ^ (key >> 31)
+}
+
 /// The hosts of all groups by turns.
 fn by_turns(groups: &[usize]) -> Vec<usize> {
     let mut nth: BTreeMap<usize, usize> = BTreeMap::new();
@@ -137,6 +211,7 @@ mod tests {
     use super::*;
     use crate::Load;
     use crate::blame::elements;
+    use crate::blame::tests::seeded;
 
     #[test]
     fn a_few_hosts_meet_all_others_and_many_meet_some_of_each_group() {
@@ -163,6 +238,102 @@ mod tests {
         loads
             .map(|load| Cell { load, goodput_bps: goodput_bps(load), hops: Vec::new(), by_host: None, usual_bps: None })
             .collect()
+    }
+
+    /// Hosts in groups by turns or by chance, with their keys.
+    fn some(noise: &mut impl FnMut() -> f64, by_turns: bool) -> (Vec<usize>, Vec<u64>) {
+        let mut draw = |below: usize| (noise() * below as f64) as usize;
+        let (hosts, groups) = (13 + draw(109), 1 + draw(6));
+        let of = (0..hosts).map(|nth| if by_turns { nth % groups } else { draw(groups) }).collect();
+        (of, (0..hosts).map(|_| draw(1 << 53) as u64).collect())
+    }
+
+    fn partners(hosts: usize, pairs: &[[usize; 2]]) -> Vec<Vec<usize>> {
+        let mut of = vec![Vec::new(); hosts];
+        for [a, b] in pairs {
+            of[*a].push(*b);
+            of[*b].push(*a);
+        }
+        of
+    }
+
+    #[test]
+    fn stable_pairs_are_as_many_of_each_host_and_between_all_groups() {
+        let mut noise = seeded(88_172_645_463_325_252);
+        for nth in 0..300 {
+            let (groups, keys) = some(&mut noise, nth % 2 == 0);
+            let made = stable_pairs(&groups, &keys);
+            let known: BTreeSet<usize> = groups.iter().copied().collect();
+            let ways: BTreeSet<[usize; 2]> = made
+                .iter()
+                .map(|pair| pair.map(|host| groups[host]))
+                .filter(|[a, b]| a != b)
+                .map(|[a, b]| [a.min(b), a.max(b)])
+                .collect();
+            let of_ways = known.len() * (known.len() - 1) / 2;
+            assert_eq!(ways.len(), of_ways);
+            let most = groups.len() * EACH / 2 + far_pairs(groups.len()) + of_ways + 6;
+            assert!(made.len() <= most, "{} of {}", made.len(), groups.len());
+            for (host, others) in partners(groups.len(), &made).iter().enumerate() {
+                assert!((EACH..=3 * EACH).contains(&others.len()), "{others:?}");
+                assert!(
+                    known.len() == 1 || others.iter().any(|other| groups[*other] != groups[host]),
+                    "{host}: {groups:?}"
+                );
+            }
+        }
+        let count = |hosts: usize| stable_pairs(&vec![0; hosts], &(0..hosts as u64).collect::<Vec<_>>()).len();
+        assert_eq!([9, 16, 17, 24, 32, 40, 1_000].map(count), [36, 120, 125, 148, 155, 160, 4_000]);
+    }
+
+    #[test]
+    fn one_host_more_changes_few_pairs_of_the_others() {
+        let mut noise = seeded(88_172_645_463_325_252);
+        let (mut most, mut all) = ([0; 2], 0);
+        for nth in 0..600 {
+            let (groups, keys) = some(&mut noise, nth % 2 == 0);
+            let new = (noise() * groups.len() as f64) as usize;
+            let without = |all: &[usize]| [&all[..new], &all[new + 1..]].concat();
+            let old: Vec<usize> = without(&(0..groups.len()).collect::<Vec<_>>());
+            let old_keys: Vec<u64> = old.iter().map(|host| keys[*host]).collect();
+            let before = stable_pairs(&without(&groups), &old_keys);
+            let before: BTreeSet<[usize; 2]> = before.into_iter().map(|pair| pair.map(|host| old[host])).collect();
+            let after: BTreeSet<[usize; 2]> = stable_pairs(&groups, &keys).into_iter().collect();
+            let changed = before.symmetric_difference(&after).filter(|pair| !pair.contains(&new)).count();
+            let most = &mut most[usize::from(far_pairs(old.len()) == 0)];
+            (*most, all) = (changed.max(*most), all + changed);
+        }
+        // Of many hosts mostly four, and one more for each group for which the new host stands now.
+        assert!(most[0] <= 18 && most[1] <= 10 && all < 600 * 6, "at most {most:?}, {} on average", all / 600);
+    }
+
+    #[test]
+    fn a_bad_element_is_named_by_stable_pairs_as_by_others() {
+        let mut noise = seeded(88_172_645_463_325_252);
+        let mut draw = |below: usize| (noise() * below as f64) as usize;
+        let mut found = Vec::new();
+        for (hosts, of) in [(12, 1), (12, 3), (16, 4), (24, 3), (40, 3), (40, 6), (120, 6)] {
+            let groups: Vec<usize> = (0..hosts).map(|host| host % of).collect();
+            let (mut stable, mut others) = (0, 0);
+            for _ in 0..100 {
+                let keys: Vec<u64> = (0..hosts).map(|_| draw(1 << 53) as u64).collect();
+                let (host, way) = (draw(hosts), [draw(of), draw(of)]);
+                let is_way = of > 1 && draw(2) == 0 && way[0] != way[1];
+                let hosts = [Element::Host(host), Element::Sends(host), Element::Receives(host)];
+                let bad = if is_way { Element::Way(way[0], way[1]) } else { hosts[draw(3)] };
+                let is_named = |pairs: &[[usize; 2]]| {
+                    let suspects = blame(&groups, &loaded(&groups, pairs, bad)).suspects;
+                    usize::from(suspects.len() == 1 && suspects[0].element == bad)
+                };
+                stable += is_named(&stable_pairs(&groups, &keys));
+                others += is_named(&pairs(&groups));
+            }
+            found.push((hosts, of, stable, others));
+        }
+        assert!(
+            found.iter().all(|(.., stable, others)| stable + 3 >= *others),
+            "hosts, groups, named, named: {found:?}"
+        );
     }
 
     #[test]

@@ -357,6 +357,7 @@ mod tests {
             hosts: vec![host("a1", "west"), host("b1", "east")],
             tests: vec![tests],
             mesh,
+            bad: Vec::new(),
             trouble: None,
             alerts_trouble: None,
             muted: Vec::new(),

@@ -3,6 +3,7 @@
 use super::nothing::nothing_of;
 use super::sessions::CLOCKS;
 use super::{Agent, Control, Counts, Has, Load, Name, Poll, Truth};
+use crate::cost::probe_packets;
 use crate::protocol::{Found, OUTCOMES_MAX, Outcome, Settings, Ticket};
 use crate::truth::{Lease, Taken};
 use narrows_model::run::mesh::{MeshPath, MeshState, OneWay};
@@ -43,8 +44,13 @@ pub(super) fn set_aside(found: &mut Found) -> bool {
 /// Orders of one agent.
 const WORKING_MAX: usize = 10_000;
 
-/// What an agent says of a path, without what cannot be; `None`: nothing of it can.
-fn sound(found: Found, load: Load) -> Option<Found> {
+/// What an agent says of a path, without what cannot be. A probe of it has so many packets at most.
+fn sound(found: Found, load: Load, most: u64) -> Found {
+    possible(found, load, most)
+        .unwrap_or_else(|| Found::Load(MeshState::Failed("what its agent says of it cannot be".to_owned())))
+}
+
+fn possible(found: Found, load: Load, most: u64) -> Option<Found> {
     let share = |share: Option<f64>| share.filter(|share| (0.0..=1.0).contains(share));
     let words = |words: &str| clean(&words.chars().take(WORDS_MAX).collect::<String>());
     Some(match found {
@@ -63,7 +69,7 @@ fn sound(found: Found, load: Load) -> Option<Found> {
                 to: load.to,
                 rtt_us: path.rtt_us.filter(|all| all.iter().all(time)),
                 one_way: path.one_way.filter(OneWay::is_sound),
-                packets: path.packets.filter(|[sent, up, down]| up.saturating_add(*down) <= *sent && *sent < 1_000_000),
+                packets: path.packets.filter(|[sent, up, down]| up.saturating_add(*down) <= *sent && *sent <= most),
                 mtu_bytes: path.mtu_bytes,
                 hops: path
                     .hops
@@ -217,7 +223,9 @@ impl<T: Truth> Control<'_, T> {
         {
             return None;
         }
-        let mut found = sound(found, name.load)?;
+        // With some to spare: another version may send more.
+        let most = 4 * probe_packets(self.test((name.mesh, name.test)).lasts_ms) + 32;
+        let mut found = sound(found, name.load, most);
         if let Found::Probe(path) = &mut found
             && host == to
         {

@@ -356,6 +356,27 @@ fn hosts_that_join_end_nothing_that_is_under_way() {
 }
 
 #[test]
+fn where_hosts_are_busy_what_has_priority_is_first() {
+    let mesh = |name: &str, more: &str| {
+        format!("[[mesh]]\nname = '{name}'\n[[mesh.test]]\nkind = 'load'\nevery = '1h'\n{more}")
+    };
+    let meshes = [mesh("a", ""), mesh("b", "priority = 9\n")].concat();
+    let fleet = Fleet::read(&format!("name = 's'\nhosts.h000 = {{}}\nhosts.h001 = {{}}\n{meshes}")).expect("a fleet");
+    let mut world = World::of(&fleet, vec![0; 2], 9);
+    let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+    world.run(&mut control, 2);
+    (0..2).for_each(|mesh| _ = control.run(mesh, None, world.now_ms).expect("planned"));
+    let mut begun: Vec<String> = Vec::new();
+    for _ in 0..60 {
+        world.step(&mut control);
+        let of = |stub: &world::Stub| stub.working.keys().map(|ticket| ticket.mesh.clone()).collect::<Vec<_>>();
+        begun.extend(world.stubs.iter().flat_map(of));
+        begun.dedup();
+    }
+    assert_eq!(begun, ["b", "a"]);
+}
+
+#[test]
 fn in_quiet_hours_nothing_begins_that_nobody_asked_for() {
     let hosts = "hosts.h000 = {}\nhosts.h001 = {}\nhosts.h002 = {}\n";
     // The day of the simulation begins at 22:13:20.

@@ -75,6 +75,9 @@ pub struct FleetStatus {
     pub tests: Vec<FleetTests>,
     /// The last results of all paths, and what they blame.
     pub mesh: MeshReport,
+    /// Pairs that are bad by their last results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bad: Vec<FleetBad>,
     /// Why the store does not work, if so.
     pub trouble: Option<String>,
     /// Why alerts do not arrive, if so.
@@ -83,6 +86,26 @@ pub struct FleetStatus {
     /// Of what nothing is reported now.
     #[serde(default)]
     pub muted: Vec<FleetMute>,
+}
+
+/// A pair that is slow, loses packets or is late.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetBad {
+    /// Places in the list of members.
+    pub from: usize,
+    pub to: usize,
+    /// Part of the packets of the last probe that was lost, of 1 % or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// Median round trip of the last probe, us, where it takes longer than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_us: Option<f64>,
+    /// When its last load ended, where that is slow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded_unix_ms: Option<u64>,
+    /// When its last probe ended, where that lost packets or was late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probed_unix_ms: Option<u64>,
 }
 
 /// An element, a host or a group of which nothing is reported.

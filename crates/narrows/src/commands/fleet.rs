@@ -8,7 +8,7 @@ use crate::output::{print, printed, style};
 use crate::session::stop_on_interrupt;
 use clap::Subcommand;
 use narrows_model::run::fleet::{FleetCheck, FleetSeries, FleetStatus};
-use narrows_runner::fleet::{self, AgentSpec, CONTROLLER_PORT, Command, ControllerSpec, Holder, Joins};
+use narrows_runner::fleet::{self, AgentSpec, Asked, CONTROLLER_PORT, Command, ControllerSpec, Holder, Joins};
 use narrows_runner::remote::TargetSpec;
 use narrows_runner::server::AuditTo;
 use narrows_runner::web::PageSpec;
@@ -41,8 +41,7 @@ enum What {
     Agent(Agent),
     Status(Status),
     History(History),
-    /// Read the file of the fleet again
-    Apply(Way),
+    Apply(Apply),
     Run(Run),
     Pause(Pause),
     Drain(Drain),
@@ -60,7 +59,7 @@ enum What {
     Nothing is sent. docs/fleet.md describes the file.")]
 struct Check {
     /// The file of the fleet (TOML)
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", default_value = "/etc/narrows/fleet.toml")]
     file: PathBuf,
     #[command(flatten)]
     format: FormatArg<FleetCheck>,
@@ -70,12 +69,28 @@ struct Check {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     narrows fleet import psconfig.json > fleet.toml\n  \
-    narrows fleet import cluster.txt > fleet.toml\n\
+    narrows fleet import cluster.txt > fleet.toml\n  \
+    narrows fleet import cluster.txt --every 4h --expect 10G --design mesh > fleet.toml\n\
     What could not be taken over is written to standard error.")]
 struct Import {
     /// The template (JSON), or a file of hosts as `narrows mesh --hosts` reads it
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Of hosts: loads between them so often (default: 1h)
+    #[arg(long, value_name = "TIME")]
+    every: Option<String>,
+    /// Of hosts: a load lasts so long (default: 3s)
+    #[arg(long, value_name = "TIME")]
+    lasts: Option<String>,
+    /// Of hosts: what a load is expected to carry (default: 1G)
+    #[arg(long, value_name = "RATE")]
+    expect: Option<String>,
+    /// Of hosts: probes between them so often (default: 1m)
+    #[arg(long, value_name = "TIME")]
+    probe_every: Option<String>,
+    /// Of hosts: mesh, ring, regular or representatives (default: regular)
+    #[arg(long, value_name = "DESIGN")]
+    design: Option<String>,
 }
 
 /// Give agents their tests, keep what they find, and report what gets worse
@@ -176,6 +191,19 @@ struct Way {
     /// File with the token of its users (default: that of this host's controller, or of `narrows trust`)
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
+}
+
+/// Have the controller read its file again, or take this one in its place
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  narrows fleet apply\n  \
+    narrows fleet apply fleet.toml --controller noc.example --token-file users.token\n\
+    Only pairs that changed are affected. Where alerts go is changed in the controller's own file only.")]
+struct Apply {
+    /// The file of the fleet (TOML), of this host (default: the controller's own, as it is now)
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    way: Way,
 }
 
 /// Tell what is bad, which agents are there, and how tests end
@@ -340,7 +368,9 @@ impl Args {
                 Ok(if report.is_possible() { 0 } else { 3 })
             }
             What::Import(it) => {
-                let (text, remarks) = fleet::imported(&it.file).map_err(Failure::usage)?;
+                let Import { file, every, lasts, expect, probe_every, design } = it;
+                let asked = Asked { every, lasts, expect, probe_every, design };
+                let (text, remarks) = fleet::imported(&file, &asked).map_err(Failure::usage)?;
                 remarks.iter().for_each(|remark| crate::failure::note!("note: {remark}"));
                 print(&text)?;
                 Ok(0)
@@ -363,7 +393,10 @@ impl Args {
                 let report = fleet::history(&it.way.spec()?, &it.from, &it.to, it.last).map_err(Failure::run)?;
                 printed(&it.format.write(&report, style())?)
             }
-            What::Apply(way) => way.ask(&Command::Apply),
+            What::Apply(it) => {
+                let text = it.file.as_deref().map(fleet::text_of).transpose().map_err(Failure::usage)?;
+                it.way.ask(&text.map_or(Command::Apply, |text| Command::ApplyFile { text }))
+            }
             What::TryAlerts(way) => way.ask(&Command::TryAlerts),
             What::Run(it) => {
                 let between = it.between.and_then(|hosts| hosts.try_into().ok());

@@ -97,6 +97,18 @@ fn tests_are_made_by_agents_and_kept_while_the_controller_is_away() {
         );
         assert_eq!(ask(world, &port, &["history", "b", "a", "--format", "csv"]).out.lines().count(), 3);
         assert!(ask(world, &port, &["history", "a", "z"]).err.contains("no host z"));
+        // A file of another host takes the place of the controller's; who gets alerts, and the name, do not change so.
+        let sent = |text: &str| ask(world, &port, &["apply", &world.file("sent.toml", text)]);
+        assert!(sent("name = 'x'").err.contains("cannot"), "no fleet");
+        let renamed = sent(&FILE.replace("name = 'site'", "name = 'three'"));
+        assert!(renamed.err.contains("all tokens follow from the name"), "{renamed:?}");
+        let alert = sent(&format!("{FILE}[[alert]]\nwebhook = 'http://192.0.2.1/'\n"));
+        assert!(alert.err.contains("alerts and otlp are changed in"), "{alert:?}");
+        let longer = FILE.replace("lasts = '300ms'", "lasts = '400ms'");
+        let said = sent(&longer);
+        assert!(said.out.contains("the file was read again"), "{said:?}");
+        assert_eq!(std::fs::read_to_string(&file).expect("the file"), longer);
+        assert!(sent(FILE).out.contains("the file was read again"));
         // While no controller is there, what was begun is finished and kept.
         ask(world, &port, &["run"]);
         std::thread::sleep(Duration::from_millis(1_000));
@@ -201,6 +213,19 @@ fn a_file_that_makes_no_sense_and_a_template_are_read() {
     );
     let imported = world.run(&["fleet", "import", &template]);
     assert!(imported.code == Some(0) && imported.err.contains("archive"), "{imported:?}");
+    let flags = ["--every", "4h", "--lasts", "1s", "--expect", "10G", "--probe-every", "2m", "--design", "mesh"];
+    let refused = world.run(&[&["fleet", "import", &template][..], &flags].concat());
+    assert!(refused.err.contains("those flags go with a file of hosts"), "{refused:?}");
+    let named = world.file("hosts.txt", "ssh://root@a rack1\n192.0.2.7 rack2\n");
+    let asked = world.run(&[&["fleet", "import", &named][..], &flags].concat());
+    assert!(
+        ["every = \"4h\"", "lasts = \"1s\"", "expect = \"10G\"", "every = \"2m\"", "design = \"mesh\""]
+            .iter()
+            .all(|key| asked.out.contains(key)),
+        "{asked:?}"
+    );
+    let wrong = world.run(&["fleet", "import", &named, "--every", "often"]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("invalid duration"), "{wrong:?}");
     let hosts = world.run(&["fleet", "import", &world.file("hosts.txt", "ssh://root@a rack1\n192.0.2.7 rack2\n")]);
     assert!(hosts.out.contains("192.0.2.7") && hosts.out.contains("rack1") && hosts.code == Some(0), "{hosts:?}");
     let file = world.file("hosts.toml", &hosts.out);

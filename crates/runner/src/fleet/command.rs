@@ -35,6 +35,10 @@ pub enum Command {
     Status,
     /// The file is read again.
     Apply,
+    /// The same, with this text in its place.
+    ApplyFile {
+        text: String,
+    },
     /// No test begins for so long; 0: they do.
     Pause {
         for_ms: u64,
@@ -76,6 +80,7 @@ impl Command {
         Some(match self {
             Self::Status | Self::Series { .. } => return None,
             Self::Apply => "apply".to_owned(),
+            Self::ApplyFile { text } => format!("apply a file of {} bytes", text.len()),
             Self::Pause { for_ms } => format!("pause for {} s", for_ms / 1_000),
             Self::Drain { host, back } => format!("{} {host}", if *back { "drain --back" } else { "drain" }),
             Self::Run { mesh, between } => {
@@ -104,7 +109,9 @@ pub(super) fn executed<T: Truth<Error = narrows_store::Error>>(
         control.host(name).ok_or_else(|| format!("the fleet has no host {name}"))
     };
     let says = match command {
-        Command::Status | Command::Apply | Command::TryAlerts => return Err("this is answered elsewhere".to_owned()),
+        Command::Status | Command::Apply | Command::ApplyFile { .. } | Command::TryAlerts => {
+            return Err("this is answered elsewhere".to_owned());
+        }
         Command::Series { from, to, last_ms } => {
             let (from, to) = (host(control, &from)?, host(control, &to)?);
             let found =

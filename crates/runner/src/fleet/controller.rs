@@ -78,6 +78,27 @@ fn applied(file: &Path) -> Result<(Alerts, Fleet), String> {
     Ok((Alerts::start(&fleet.alerts, &fleet.name)?, fleet))
 }
 
+/// The fleet of its file, or of one that a user sent, which takes its place.
+/// Errors: it cannot be used or written, or changes what only this host may change.
+fn taken(asked: &Command, file: &Path, fleet: &Fleet) -> Result<(Alerts, Fleet), String> {
+    if let Command::ApplyFile { text } = asked {
+        let sent = Fleet::read(text)?;
+        if sent.name != fleet.name {
+            let [sent, own] = [&sent.name, &fleet.name];
+            return Err(format!("the file is of the fleet {sent}, not of {own}: all tokens follow from the name"));
+        }
+        // The token of users would else make this host send to wherever they want, and read what they name.
+        if (&sent.alerts, &sent.otlp) != (&fleet.alerts, &fleet.otlp) {
+            return Err(format!("alerts and otlp are changed in {} on the controller's host only", file.display()));
+        }
+        let place = |error| {
+            format!("{error}; put it there on the controller's host, and run `narrows fleet apply` without a file")
+        };
+        files::write_whole(file, text.as_bytes(), 0o600).map_err(place)?;
+    }
+    applied(file)
+}
+
 /// Why a fleet's thread ends.
 enum Ended {
     Stopped,
@@ -379,18 +400,20 @@ fn decide(
             }
             // Who asked has given up.
             Ok(Event::Command(_, answer)) if answer.is_closed() => {}
-            Ok(Event::Command(Command::Apply, answer)) => match applied(file) {
-                Ok(read) => {
-                    keep(&mut control, alerts, &mut trouble, watch);
-                    if trouble.is_none() {
-                        alerts.hand_over();
+            Ok(Event::Command(asked @ (Command::Apply | Command::ApplyFile { .. }), answer)) => {
+                match taken(&asked, file, fleet) {
+                    Ok(read) => {
+                        keep(&mut control, alerts, &mut trouble, watch);
+                        if trouble.is_none() {
+                            alerts.hand_over();
+                        }
+                        waiting.drain().for_each(|(_, it)| _ = it.answer.send(Reply::default()));
+                        let _ = answer.send(Ok(serde_json::json!("the file was read again")));
+                        return Ended::Applied(Box::new(read), control.sessions());
                     }
-                    waiting.drain().for_each(|(_, it)| _ = it.answer.send(Reply::default()));
-                    let _ = answer.send(Ok(serde_json::json!("the file was read again")));
-                    return Ended::Applied(Box::new(read), control.sessions());
+                    Err(why) => _ = answer.send(Err(format!("the fleet stays as it was: {why}"))),
                 }
-                Err(why) => _ = answer.send(Err(format!("the fleet stays as it was: {why}"))),
-            },
+            }
             Ok(Event::Command(Command::TryAlerts, answer)) => {
                 let _ = answer.send(alerts.try_all(now_ms()).map(serde_json::Value::String));
             }

@@ -14,6 +14,8 @@ mod page;
 mod report;
 mod requests;
 mod spool;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 pub use agent::{AgentSpec, agent};
@@ -42,9 +44,14 @@ const FILE_MAX_BYTES: u64 = 64 << 20;
 /// Reads the file of a fleet.
 /// Errors: it cannot be read, or makes no sense: each mistake in a line.
 pub(crate) fn read(file: &Path) -> Result<Fleet, String> {
+    Fleet::read(&text_of(file)?).map_err(|why| format!("cannot use {}: {why}", file.display()))
+}
+
+/// The text of a file of a fleet.
+/// Errors: it cannot be read.
+pub fn text_of(file: &Path) -> Result<String, String> {
     let text = files::read(file, FILE_MAX_BYTES).map_err(|error| error.to_string())?;
-    let text = String::from_utf8(text).map_err(|_| format!("cannot read {}: it is no UTF-8", file.display()))?;
-    Fleet::read(&text).map_err(|why| format!("cannot use {}: {why}", file.display()))
+    String::from_utf8(text).map_err(|_| format!("cannot read {}: it is no UTF-8", file.display()))
 }
 
 /// Whether the file of a fleet can be used.
@@ -65,20 +72,37 @@ pub fn check(file: &Path) -> Result<FleetCheck, String> {
     read(file).map(|fleet| cost::check(&fleet))
 }
 
+/// What the tests between the hosts of a mesh should be, each as the file of a fleet has it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    pub every: Option<String>,
+    pub lasts: Option<String>,
+    pub expect: Option<String>,
+    pub probe_every: Option<String>,
+    pub design: Option<String>,
+}
+
 /// The file of a fleet that does what a pSConfig template asks for, or that tests the hosts of `narrows mesh --hosts` again and again; and in a
 /// sentence each what could not be taken over.
-/// Errors: the file cannot be read, names too few hosts, or none of its tasks has a counterpart.
-pub fn imported(file: &Path) -> Result<(String, Vec<String>), String> {
+/// Errors: the file cannot be read, names too few hosts, or none of its tasks has a counterpart; what is asked for makes no sense, or a template
+/// says that itself.
+pub fn imported(file: &Path, asked: &Asked) -> Result<(String, Vec<String>), String> {
     let text = files::read(file, psconfig::TEMPLATE_MAX_BYTES).map_err(|error| error.to_string())?;
     let text = String::from_utf8(text).map_err(|_| format!("cannot read {}: it is no UTF-8", file.display()))?;
     if !text.trim_start().starts_with('{') {
-        return of_hosts(file);
+        return of_hosts(file, asked);
+    }
+    if *asked != Asked::default() {
+        return Err(
+            "a template of perfSONAR says itself how often and how it is tested: those flags go with a file of hosts"
+                .to_owned(),
+        );
     }
     psconfig::imported(&text).map_err(|why| format!("{}: {why}", file.display()))
 }
 
-/// Loads each hour and probes each minute between the hosts of a mesh.
-fn of_hosts(file: &Path) -> Result<(String, Vec<String>), String> {
+/// Loads each hour and probes each minute, or as asked for, between the hosts of a mesh.
+fn of_hosts(file: &Path, asked: &Asked) -> Result<(String, Vec<String>), String> {
     let (mut hosts, mut remarks) = (toml::Table::new(), Vec::new());
     for listed in crate::mesh::listed(file)? {
         let target = TargetSpec { asked: listed.name.clone(), family: None, port: AGENT_PORT, token: None };
@@ -95,11 +119,19 @@ fn of_hosts(file: &Path) -> Result<(String, Vec<String>), String> {
             remarks.push(format!("{name} is named twice"));
         }
     }
-    let test = |kind: &str, every: &str| {
-        toml::Table::from_iter([("kind", kind), ("every", every)].map(|(key, value)| (key.to_owned(), value.into())))
+    let table = |keys: &[(&str, Option<&str>)]| {
+        toml::Table::from_iter(keys.iter().filter_map(|(key, value)| Some(((*key).to_owned(), (*value)?.into()))))
     };
-    let mut mesh = toml::Table::from_iter([("name".to_owned(), "all".into()), ("design".to_owned(), "regular".into())]);
-    mesh.insert("test".to_owned(), vec![test("load", "1h"), test("probe", "1m")].into());
+    let Asked { every, lasts, expect, probe_every, design } = asked;
+    let load = table(&[
+        ("kind", Some("load")),
+        ("every", every.as_deref().or(Some("1h"))),
+        ("lasts", lasts.as_deref()),
+        ("expect", expect.as_deref()),
+    ]);
+    let probe = table(&[("kind", Some("probe")), ("every", probe_every.as_deref().or(Some("1m")))]);
+    let mut mesh = table(&[("name", Some("all")), ("design", design.as_deref().or(Some("regular")))]);
+    mesh.insert("test".to_owned(), vec![load, probe].into());
     let mut fleet = toml::Table::from_iter([("name".to_owned(), "fleet".into()), ("hosts".to_owned(), hosts.into())]);
     fleet.insert("mesh".to_owned(), vec![mesh].into());
     let text = toml::to_string(&fleet).map_err(|error| error.to_string())?;

@@ -1,6 +1,8 @@
 //! How a message reaches a target: requests over TCP or TLS, and mails.
 
 use crate::remote::{resolve, words};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Collected, Full, Limited};
 use hyper::Request;
@@ -10,12 +12,13 @@ use hyper_util::rt::TokioIo;
 use lettre::address::Envelope;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, SinglePart};
+use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{CertificateStore, Tls, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
-use narrows_fleet::alert::{Mail, Place, Target};
+use narrows_fleet::alert::{Login, Mail, Place, Target};
 use narrows_model::words::show::clean;
-use narrows_sys::{clock, net, process};
+use narrows_sys::{clock, files, net, process};
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -33,6 +36,7 @@ const TAKES: Duration = Duration::from_secs(60);
 /// Of an answer that is no success.
 const ANSWER_MAX_BYTES: usize = 16 << 10;
 const WORDS_CHARS_MAX: usize = 300;
+const PASSWORD_BYTES_MAX: u64 = 1_000;
 
 /// Whether a delivery may arrive later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +65,8 @@ impl Failed {
 /// What reaches a target.
 pub(in super::super) enum Carrier {
     Http(Place, Option<TlsConnector>),
-    Mail(Box<AsyncSmtpTransport<Tokio1Executor>>, Envelope),
+    /// With what of a login no error may show: servers repeat commands that they do not understand.
+    Mail(Box<AsyncSmtpTransport<Tokio1Executor>>, Envelope, Vec<String>),
 }
 
 impl Carrier {
@@ -71,24 +76,21 @@ impl Carrier {
                 let tls = place.tls.then(|| tls.cloned().ok_or("there is no TLS")).transpose()?;
                 Ok(Self::Http(place.clone(), tls))
             }
-            Target::Mail { server: Place { host, port, .. }, from, to } => {
+            Target::Mail { server: place, from, to, login } => {
                 let address = |word: &String| word.parse::<lettre::Address>().map_err(|error| words(&error));
                 let to = to.iter().map(address).collect::<Result<Vec<_>, _>>()?;
                 let envelope = Envelope::new(Some(address(from)?), to).map_err(|error| words(&error))?;
-                // Whoever could forge the certificate could as well hide that there is TLS, so checking it protects nobody (RFC 7435).
-                let tls = TlsParameters::builder(host.clone())
-                    .certificate_store(CertificateStore::None)
-                    .dangerous_accept_invalid_certs(true)
-                    .dangerous_accept_invalid_hostnames(true)
-                    .build()
-                    .map_err(|error| error.to_string())?;
-                let server = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(host.as_str())
-                    .port(*port)
+                let server = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(place.host.as_str())
+                    .port(place.port)
                     .hello_name(ClientId::Domain(process::host_name()))
                     .timeout(Some(CONNECTS))
-                    .tls(Tls::Opportunistic(tls))
-                    .build();
-                Ok(Self::Mail(Box::new(server), envelope))
+                    .tls(tls_of(place, login.is_some())?);
+                let Some(login) = login else { return Ok(Self::Mail(Box::new(server.build()), envelope, Vec::new())) };
+                let (user, password) = (login.user.clone(), password(login)?);
+                let shown =
+                    [password.clone(), STANDARD.encode(&password), STANDARD.encode(format!("\0{user}\0{password}"))];
+                let server = server.credentials(Credentials::new(user, password)).build();
+                Ok(Self::Mail(Box::new(server), envelope, shown.into()))
             }
         }
     }
@@ -100,13 +102,61 @@ impl Carrier {
                 let posted = timeout(ANSWERS, post(place, tls.as_ref(), body)).await;
                 posted.unwrap_or_else(|_| Err(late(ANSWERS)))
             }
-            Self::Mail(server, envelope) => match timeout(TAKES, server.send_raw(envelope, body)).await {
+            Self::Mail(server, envelope, secrets) => match timeout(TAKES, server.send_raw(envelope, body)).await {
                 Ok(Ok(_)) => Ok(()),
-                Ok(Err(error)) => Err(Failed::new(&error.to_string(), !error.is_permanent())),
+                Ok(Err(error)) => {
+                    let why = match (error.to_string(), error.status()) {
+                        (why, _) if why.contains("STARTTLS is not supported") => {
+                            "it offers no STARTTLS, and a login is sent over TLS only: use another port, or smtps://"
+                                .to_owned()
+                        }
+                        (why, status) if secrets.iter().any(|it| why.contains(it)) => status
+                            .map_or_else(|| "the login failed".to_owned(), |code| format!("the login failed ({code})")),
+                        (why, _) => why,
+                    };
+                    Err(Failed::new(&why, !error.is_permanent()))
+                }
                 Err(_) => Err(late(TAKES)),
             },
         }
     }
+}
+
+/// How a mail server is reached: with a certificate of an authority that this host trusts where the file asks for TLS or has a login.
+fn tls_of(place: &Place, has_login: bool) -> Result<Tls, String> {
+    let parameters = TlsParameters::builder(place.host.clone());
+    let is_checked = place.tls || has_login;
+    let parameters = if is_checked {
+        parameters
+    } else {
+        // Whoever could forge the certificate could as well hide that there is TLS, so checking it protects nobody (RFC 7435).
+        parameters
+            .certificate_store(CertificateStore::None)
+            .dangerous_accept_invalid_certs(true)
+            .dangerous_accept_invalid_hostnames(true)
+    };
+    let parameters = parameters.build().map_err(|error| error.to_string())?;
+    Ok(match (place.tls, is_checked) {
+        (true, _) => Tls::Wrapper(parameters),
+        (false, true) => Tls::Required(parameters),
+        (false, false) => Tls::Opportunistic(parameters),
+    })
+}
+
+/// The password of a login: what its file holds, without the end of the line.
+/// Errors: the file, and what is wrong with it, never what it holds.
+fn password(login: &Login) -> Result<String, String> {
+    let (path, file) = (&login.password_file, login.password_file.display());
+    let bytes = files::read(path, PASSWORD_BYTES_MAX).map_err(|error| error.to_string())?;
+    if files::shared_with(path) == Some("everybody") {
+        return Err(format!("others can read {file}, which holds a password: chmod 600 {file}"));
+    }
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    let line = text.trim_end_matches(['\r', '\n']);
+    if line.is_empty() || line.chars().any(char::is_control) {
+        return Err(format!("cannot read a password from {file}: write it as its only line"));
+    }
+    Ok(line.to_owned())
 }
 
 /// A mail as it is sent.

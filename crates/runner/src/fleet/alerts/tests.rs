@@ -5,6 +5,7 @@ use crate::server::listen::acceptor;
 use crate::trust::Identity;
 use narrows_sys::net;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::mpsc::{self, RecvTimeoutError};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -179,8 +180,8 @@ fn an_alertmanager_hears_again_of_what_is_open() {
     assert_eq!(requests.recv_timeout(LIMIT), Err(RecvTimeoutError::Disconnected));
 }
 
-#[test]
-fn a_certificate_of_an_unknown_authority_is_refused() {
+/// A server with a certificate that nobody signed, as long as its runtime lives.
+fn tls_server() -> (tokio::runtime::Runtime, u16) {
     let place = tempfile::tempdir().expect("a directory");
     let acceptor = acceptor(&Identity::load_or_make(place.path(), None).expect("a key")).expect("TLS");
     let listener = net::listen(0).expect("a port");
@@ -194,6 +195,12 @@ fn a_certificate_of_an_unknown_authority_is_refused() {
             let _ = acceptor.accept(stream).await;
         }
     });
+    (runtime, port)
+}
+
+#[test]
+fn a_certificate_of_an_unknown_authority_is_refused() {
+    let (_runtime, port) = tls_server();
     let target = targets(&[format!("webhook = 'https://127.0.0.1:{port}/'")]);
     let other = tempfile::tempdir().expect("a directory");
     Identity::load_or_make(other.path(), None).expect("another key");
@@ -251,4 +258,49 @@ fn a_mail_has_the_headers_of_a_program_and_no_others() {
     assert!(!headers.lines().any(|line| line.to_ascii_lowercase().starts_with("bcc")), "{mail}");
     assert!(text.contains("host b1") && mail.lines().all(|line| line.len() < 998 && line.is_ascii()), "{mail}");
     until(&mut alerts, &[], |alerts, _| alerts.trouble().is_none());
+}
+
+#[test]
+fn a_login_is_sent_over_tls_only_and_its_password_is_nowhere() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("password");
+    narrows_sys::files::write_whole(&file, b"geheim\n", 0o600).expect("a file");
+    let line = |url: String, file: &std::path::Path| {
+        let login = format!("user = 'me'\npassword-file = '{}'", file.display());
+        format!("smtp = '{url}'\nfrom = 'n@example.org'\nto = ['a@example.org']\n{login}")
+    };
+    // It offers no STARTTLS.
+    let (port, mails) = mail_server();
+    let mut of_login =
+        Alerts::with(targets(&[line(format!("smtp://127.0.0.1:{port}"), &file)]), "site", None, (&[], LIMIT))
+            .expect("alerts");
+    of_login.send(&began(1));
+    let reported = until(&mut of_login, &[], |_, lines| lines.iter().any(|line| line.contains("given up"))).join("\n");
+    assert!(reported.contains("no STARTTLS") && !reported.contains("geheim"), "{reported}");
+    assert_eq!(mails.recv_timeout(LIMIT), Err(RecvTimeoutError::Disconnected));
+
+    let refused = |url: &str, file: &std::path::Path| {
+        let refused = Alerts::with(targets(&[line(url.to_owned(), file)]), "site", None, SOON);
+        refused.err().expect("it makes no sense")
+    };
+    let why = refused("smtp://127.0.0.1", &place.path().join("none"));
+    assert!(why.contains("mail server 127.0.0.1") && why.contains("none"), "{why}");
+    for (text, mode, says) in
+        [("geheim\n", 0o644, "chmod 600"), ("\n", 0o600, "only line"), ("geheim\nb", 0o600, "only line")]
+    {
+        narrows_sys::files::write_whole(&file, text.as_bytes(), 0o600).expect("a file");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).expect("owned");
+        let why = refused("smtps://127.0.0.1", &file);
+        assert!(why.contains(says) && !why.contains("geheim"), "{why}");
+    }
+}
+
+#[test]
+fn smtps_wants_a_certificate_of_an_authority_that_this_host_trusts() {
+    let (_runtime, port) = tls_server();
+    let line = format!("smtp = 'smtps://127.0.0.1:{port}'\nfrom = 'n@example.org'\nto = ['a@example.org']");
+    let mut alerts = Alerts::with(targets(&[line]), "site", None, (&[], LIMIT)).expect("alerts");
+    alerts.send(&began(1));
+    let reported = until(&mut alerts, &[], |_, lines| lines.iter().any(|line| line.contains("given up")));
+    assert!(reported.iter().any(|line| line.contains("certificate")), "{reported:?}");
 }

@@ -7,6 +7,7 @@ use narrows_model::words::units::micros;
 use serde::Deserialize;
 use serde_json::Value;
 use std::net::Ipv6Addr;
+use std::path::PathBuf;
 
 /// Of one fleet, at most.
 pub const ALERTS_MAX: usize = 16;
@@ -29,11 +30,23 @@ pub struct Alert {
     pub form: Form,
     /// The URL of an Alertmanager of Prometheus.
     pub alertmanager: Option<String>,
-    /// A mail server: `smtp://host:25`.
+    /// A mail server: `smtp://host:25`, `smtps://host:465`.
     pub smtp: Option<String>,
     /// Addresses of the mail.
     pub from: Option<String>,
     pub to: Vec<String>,
+    /// Who logs in there, and the file with the password.
+    pub user: Option<String>,
+    pub password_file: Option<String>,
+    /// Refused: were it an unknown key, the error would show its line.
+    pub password: Option<String>,
+}
+
+/// How a mail server is logged into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Login {
+    pub user: String,
+    pub password_file: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -59,6 +72,7 @@ pub enum Target {
         server: Place,
         from: String,
         to: Vec<String>,
+        login: Option<Login>,
     },
 }
 
@@ -78,7 +92,7 @@ pub struct Place {
 type Scheme = (&'static str, bool, u16);
 
 const HTTP: &[Scheme] = &[("https", true, 443), ("http", false, 80)];
-const SMTP: &[Scheme] = &[("smtp", false, 25)];
+const SMTP: &[Scheme] = &[("smtp", false, 25), ("smtps", true, 465)];
 /// Where an Alertmanager takes alerts.
 const ALERTS_PATH: &str = "/api/v2/alerts";
 
@@ -91,12 +105,15 @@ impl Alert {
     /// What it goes to.
     /// Errors: what makes no sense. URLs are not repeated, since they may hold secrets.
     pub fn target(&self) -> Result<Target, String> {
-        let Self { webhook, form, alertmanager, smtp, from, to } = self;
+        let Self { webhook, form, alertmanager, smtp, from, to, user, password_file, password } = self;
         if webhook.is_none() && alertmanager.is_none() && smtp.is_none() {
             return Err("it has none of `webhook`, `alertmanager` and `smtp`, and needs one".to_owned());
         }
-        if smtp.is_none() && (from.is_some() || !to.is_empty()) {
-            return Err("`from` and `to` go with `smtp`".to_owned());
+        if password.is_some() {
+            return Err("write the password to a file, and its path to `password-file`".to_owned());
+        }
+        if smtp.is_none() && (!to.is_empty() || [from, user, password_file].iter().any(|it| it.is_some())) {
+            return Err("`from`, `to`, `user` and `password-file` go with `smtp`".to_owned());
         }
         if webhook.is_none() && *form != Form::Json {
             return Err("`form` goes with `webhook`".to_owned());
@@ -115,19 +132,32 @@ impl Alert {
             (None, None, Some(url)) => {
                 let server = Place::of(url, SMTP)?;
                 if server.path != "/" {
-                    return Err("write a mail server as smtp://HOST:PORT".to_owned());
+                    return Err("write a mail server as smtp://HOST:PORT or smtps://HOST:PORT".to_owned());
                 }
                 let from = from.clone().filter(|it| is_address(it));
                 let from = from.ok_or("`smtp` needs an address in `from`: name@example.org")?;
                 if !(1..=TO_MAX).contains(&to.len()) || !to.iter().all(|it| is_address(it)) {
                     return Err(format!("`smtp` needs 1 to {TO_MAX} addresses in `to`: [\"name@example.org\"]"));
                 }
-                Ok(Target::Mail { server, from, to: to.clone() })
+                Ok(Target::Mail { server, from, to: to.clone(), login: self.login()? })
             }
             _ => {
                 Err("only one of `webhook`, `alertmanager` and `smtp` can be named: write an [[alert]] for each"
                     .to_owned())
             }
+        }
+    }
+
+    fn login(&self) -> Result<Option<Login>, String> {
+        let is_user = |it: &str| !it.is_empty() && it.len() <= NAME_CHARS_MAX && !it.chars().any(char::is_control);
+        match (&self.user, &self.password_file) {
+            (None, None) => Ok(None),
+            (Some(user), _) if !is_user(user) => Err(format!("`user` has 1 to {NAME_CHARS_MAX} characters")),
+            (Some(user), Some(file)) if file.starts_with('/') => {
+                Ok(Some(Login { user: user.clone(), password_file: file.into() }))
+            }
+            (Some(_), _) => Err("`user` needs the absolute path of a file in `password-file`".to_owned()),
+            (None, Some(_)) => Err("`password-file` needs a `user`".to_owned()),
         }
     }
 }
@@ -339,145 +369,4 @@ pub fn mail(message: &Message, fleet: &str, from: &str) -> Mail {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 2023-11-14T22:13:20Z.
-    const SINCE_MS: u64 = 1_700_000_000_000;
-
-    fn incident(element: &str) -> Incident {
-        let says = "carries 40 % of what it should".to_owned();
-        Incident {
-            number: 7,
-            element: element.to_owned(),
-            says,
-            since_ms: SINCE_MS,
-            acknowledged: None,
-            verdict: None,
-            reported: true,
-        }
-    }
-
-    fn both(element: &str) -> [Message; 2] {
-        [Message::Began(incident(element)), Message::Over { incident: incident(element), after_ms: 90_000 }]
-    }
-
-    fn read(text: &str) -> Result<Target, String> {
-        toml::from_str::<Alert>(text).map_err(|error| error.to_string()).and_then(|alert| alert.target())
-    }
-
-    #[test]
-    fn each_kind_of_target_is_read() {
-        let place = |tls, authority: &str, host: &str, port, path: &str| {
-            let [authority, host, path] = [authority, host, path].map(str::to_owned);
-            Place { tls, authority, host, port, path }
-        };
-        let hook = place(true, "hooks.example.org", "hooks.example.org", 443, "/a?key=b");
-        assert_eq!(read("webhook = 'https://hooks.example.org/a?key=b'"), Ok(Target::Webhook(hook, Form::Json)));
-        let hook = place(false, "[::1]:8080", "::1", 8080, "/");
-        assert_eq!(read("webhook = 'http://[::1]:8080'\nform = 'chat'"), Ok(Target::Webhook(hook, Form::Chat)));
-        let manager = place(false, "am:9093", "am", 9093, "/x/api/v2/alerts");
-        for url in ["http://am:9093/x", "http://am:9093/x/", "http://am:9093/x/api/v2/alerts"] {
-            assert_eq!(read(&format!("alertmanager = '{url}'")), Ok(Target::Alertmanager(manager.clone())));
-        }
-        let target = read("smtp = 'smtp://relay'\nfrom = 'n@example.org'\nto = ['a@example.org']").expect("a mail");
-        let Target::Mail { server, from, to } = &target else { panic!("no mail: {target:?}") };
-        assert_eq!(*server, place(false, "relay", "relay", 25, "/"));
-        assert_eq!((from.as_str(), to.as_slice()), ("n@example.org", &["a@example.org".to_owned()][..]));
-        assert_eq!(target.words(), "mail server relay");
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_named_without_secrets() {
-        for (text, says) in [
-            ("", "none of `webhook`"),
-            ("form = 'chat'", "none of `webhook`"),
-            ("to = ['a@b']", "none of `webhook`"),
-            ("webhook = 'http://a'\nalertmanager = 'http://b'", "only one of `webhook`"),
-            ("color = 1", "unknown field"),
-            ("webhook = 'http://a'\nform = 'poem'", "unknown variant"),
-            ("alertmanager = 'http://a'\nform = 'chat'", "`form` goes with `webhook`"),
-            ("webhook = 'http://a'\nto = ['a@b']", "go with `smtp`"),
-            ("webhook = 'ftp://secret'", "begins with https:// or http://"),
-            ("webhook = 'secret'", "begins with https:// or http://"),
-            ("webhook = 'http://a/secret\\r\\n'", "without blanks"),
-            ("webhook = \"http://a/secret\\r\\nx: y\"", "without blanks"),
-            ("webhook = 'http://me:secret@a/'", "no user"),
-            ("webhook = 'http://a:0/secret'", "needs a host"),
-            ("webhook = 'http:///secret'", "needs a host"),
-            ("webhook = 'http://[secret]/'", "needs a host"),
-            ("alertmanager = 'http://a/?secret'", "no query"),
-            ("smtp = 'http://secret'", "begins with smtp://"),
-            ("smtp = 'smtp://a/secret'", "smtp://HOST:PORT"),
-            ("smtp = 'smtp://a'\nto = ['a@b']", "address in `from`"),
-            ("smtp = 'smtp://a'\nfrom = 'a@b'", "addresses in `to`"),
-            ("smtp = 'smtp://a'\nfrom = 'a@b'\nto = ['x <a@b>']", "addresses in `to`"),
-            ("smtp = 'smtp://a'\nfrom = \"a@b\\nBcc: c@d\"\nto = ['a@b']", "address in `from`"),
-        ] {
-            let words = read(text).expect_err(text);
-            assert!(words.contains(says), "{text}: {words}");
-            assert!(!words.contains("secret"), "{text}: {words}");
-        }
-        for (url, path) in [("http://a:4318", "/v1/metrics"), ("https://a/x/y", "/x/y")] {
-            let collector = Target::collector(url).expect("a collector");
-            assert_eq!((collector.place().path.as_str(), collector.place().tls), (path, url.starts_with("https")));
-        }
-        assert!(Target::collector("grpc://secret").is_err_and(|it| it.contains("http://") && !it.contains("secret")));
-        let long = Alert { webhook: Some(format!("http://a/{}", "x".repeat(3_000))), ..Alert::default() };
-        assert!(long.mistake().is_some_and(|words| words.contains("up to 2000")));
-    }
-
-    #[test]
-    fn fields_are_those_that_are_documented() {
-        let [began, over] = both("host b1");
-        let want = serde_json::json!({
-            "schema": "narrows.fleet-alert/1", "fleet": "site", "state": "began", "number": 7, "element": "host b1",
-            "says": "carries 40 % of what it should", "since": "2023-11-14T22:13:20Z", "after_ms": null, "acknowledged": null, "diagnosis": null,
-        });
-        assert_eq!(json(&began, "site"), want);
-        let over = json(&over, "site");
-        assert_eq!((over["state"].as_str(), over["after_ms"].as_u64()), (Some("over"), Some(90_000)));
-    }
-
-    #[test]
-    fn an_alertmanager_knows_the_end_by_the_labels_of_the_beginning() {
-        let alerts = alertmanager(&both("host b1"), "site");
-        assert_eq!(alerts[0]["labels"], alerts[1]["labels"]);
-        assert_eq!(alerts[0]["labels"]["element"], "host b1");
-        assert_eq!(alerts[0]["startsAt"], "2023-11-14T22:13:20Z");
-        assert!(alerts[0].get("endsAt").is_none());
-        assert_eq!(alerts[1]["endsAt"], "2023-11-14T22:14:50Z");
-    }
-
-    #[test]
-    fn a_mail_of_the_end_belongs_below_that_of_the_beginning() {
-        let [began, over] = both("host b1").map(|message| mail(&message, "the site", "n@example.org"));
-        assert_eq!(began.id, "<narrows.the-site.1700000000000.7.began@example.org>");
-        assert_eq!((began.answers, over.answers), (None, Some(began.id.clone())));
-        assert_ne!(began.id, over.id);
-        assert_eq!(began.subject, "narrows the site: incident 7: host b1");
-        assert_eq!(over.subject, "narrows the site: incident 7 is over after 90.0 s: host b1");
-        assert!(began.text.starts_with("incident 7: host b1: carries 40 %"), "{}", began.text);
-    }
-
-    #[test]
-    fn hostile_names_stay_names() {
-        let hostile = format!("\"<!channel>\r\nBcc: all@example.org\r\n\r\n\u{1b}[31m\u{202e}&{}", "ä".repeat(10_000));
-        for message in both(&hostile) {
-            let mail = mail(&message, &hostile, "n@example.org");
-            let chat = chat(&message, &hostile);
-            let text = chat["text"].as_str().expect("a text");
-            assert!(text.contains("&lt;!channel&gt; ") && !text.contains(['<', '>']), "{text}");
-            let json = json(&message, &hostile);
-            let alerts = alertmanager(std::slice::from_ref(&message), &hostile);
-            let lines = [text, &mail.subject, &mail.id, json["element"].as_str().expect("a name")];
-            let lines = lines.into_iter().chain(alerts[0]["labels"]["element"].as_str()).chain(mail.text.lines());
-            for line in lines {
-                assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line}");
-                assert!(line.chars().count() < 1_500, "{line}");
-            }
-            assert!(!mail.text.lines().any(|line| line.starts_with("Bcc")), "{}", mail.text);
-            assert!(mail.id.is_ascii() && !mail.id.contains(' '), "{}", mail.id);
-        }
-    }
-}
+mod tests;
