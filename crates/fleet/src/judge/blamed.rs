@@ -18,6 +18,8 @@ pub(super) struct Blamed {
     pub(super) paths: BTreeSet<Load>,
     /// Whether it is a host on some of its paths: a round that saw a part of something else may look so.
     pub(super) is_part: bool,
+    /// Packets of probes that were sent and lost, where it loses some.
+    pub(super) lost: Option<[u64; 2]>,
 }
 
 /// What paths did before.
@@ -50,7 +52,8 @@ pub(super) fn together(blamed: Vec<Blamed>, tested: usize) -> Vec<Blamed> {
     }
     let says = blamed.first().map(|it| format!("{}: {}", it.element, it.says)).unwrap_or_default();
     let says = format!("{} of {tested} are bad; {says}", plural(paths.len() as u64, "path"));
-    vec![Blamed { element: "all paths".to_owned(), says, paths, is_part: false }]
+    let lost = blamed.iter().filter_map(|it| it.lost).reduce(|[sent, lost], [more, with]| [sent + more, lost + with]);
+    vec![Blamed { element: "all paths".to_owned(), says, paths, is_part: false, lost }]
 }
 
 /// Elements whose round trips take longer than before, and all such paths; what loses packets is known to be bad.
@@ -87,7 +90,7 @@ pub(super) fn late(record: &MeshRecord, before: &Before<'_>, lossy: &BTreeSet<Lo
             Element::Pair(a, b) => called(&names, Element::Host(a), &[Element::Host(b)]),
             element => called(&names, element, &suspect.or),
         };
-        Blamed { element, says, paths, is_part: matches!(suspect.element, Element::Partly(_)) }
+        Blamed { element, says, paths, is_part: matches!(suspect.element, Element::Partly(_)), lost: None }
     });
     (blamed.collect(), bad)
 }
@@ -122,6 +125,7 @@ pub(super) fn slow(record: &MeshRecord, before: &Before<'_>) -> (Vec<Blamed>, BT
             says,
             paths: suspect.loads.iter().copied().collect(),
             is_part: matches!(suspect.element, Element::Partly(_)),
+            lost: None,
         }
     });
     (blamed.collect(), bad)
@@ -137,9 +141,21 @@ pub(super) fn lossy(record: &MeshRecord) -> (Vec<Blamed>, BTreeSet<Load>) {
         let others = others(&names, &losing.or);
         let share = losing.lost as f64 / losing.sent.max(1) as f64;
         let says = format!("loses {} of its probe packets{others}: {} of {}", percent(share), losing.lost, losing.sent);
-        Blamed { element: called(&names, losing.element, &losing.or), says, paths, is_part: false }
+        let lost = Some([losing.sent, losing.lost]);
+        Blamed { element: called(&names, losing.element, &losing.or), says, paths, is_part: false, lost }
     });
     (blamed.collect(), bad)
+}
+
+/// The packets of the last probes of some paths: those that were sent, and those of them that were lost.
+pub(super) fn packets(record: &MeshRecord, is: impl Fn(&Load) -> bool) -> [u64; 2] {
+    let ways = record.paths.iter().flat_map(|path| {
+        let [sent, up, down] = path.packets.unwrap_or_default();
+        let there = (Load { from: path.from, to: path.to }, [sent, up]);
+        [there, (Load { from: path.to, to: path.from }, [sent.saturating_sub(up), down])]
+    });
+    let of = ways.filter(|(load, _)| is(load)).map(|(_, packets)| packets);
+    of.fold([0; 2], super::sum)
 }
 
 /// The probed paths over an element.

@@ -9,7 +9,7 @@ pub(crate) use blamed::Before;
 
 use crate::incident::{Incidents, Message, Rules, Seen};
 use crate::plan::Kind;
-use blamed::{Blamed, is_surrounded, late, lossy, slow, together, with_past};
+use blamed::{Blamed, is_surrounded, late, lossy, packets, slow, together, with_past};
 use narrows_mesh::Load;
 use narrows_mesh::blame::{SLOW, blame};
 use narrows_mesh::record::groups;
@@ -35,6 +35,22 @@ struct Side {
     bad: bool,
     /// Whether it is a host on some of its paths.
     is_part: bool,
+    /// Packets of probes that were sent and lost until its last bad round, where it loses some: of bad rounds alone it would be too many, …
+    lost: Option<[u64; 2]>,
+    /// … and in the rounds since.
+    since: [u64; 2],
+}
+
+fn sum(some: [u64; 2], more: [u64; 2]) -> [u64; 2] {
+    [0, 1].map(|at| u64::saturating_add(some[at], more[at]))
+}
+
+impl Side {
+    /// Whether packets show that it loses no more what it lost: so many that losses as before would hardly have hidden in them.
+    fn is_clean(&self) -> bool {
+        let Some([sent, lost]) = self.lost else { return true };
+        self.since[0] as f64 * lost as f64 >= (CLEAN + 2.0 * self.since[1] as f64) * sent as f64
+    }
 }
 
 /// A [`Judge`] in names of hosts, which hold whatever becomes of the file.
@@ -52,10 +68,17 @@ struct KeptSide {
     #[serde(default)]
     is_part: bool,
     paths: Vec<[String; 2]>,
+    #[serde(default)]
+    lost: Option<[u64; 2]>,
+    #[serde(default)]
+    since: [u64; 2],
 }
 
 /// Of an element that is bad for the first time so many paths are tested again: as many show that the others are, too.
 const AGAIN: usize = 3;
+
+/// Where so many losses are expected and none is there, chance did that once in a thousand times (Poisson distribution).
+const CLEAN: f64 = 7.0;
 
 /// An agent that said nothing for so long is silent.
 pub const SILENT_MS: u64 = 60_000;
@@ -101,6 +124,8 @@ impl Judge {
             bad: side.bad,
             is_part: side.is_part,
             paths: side.paths.iter().map(named).collect(),
+            lost: side.lost,
+            since: side.since,
         };
         Kept { incidents: self.incidents.clone(), of: sides.map(kept).collect() }
     }
@@ -110,16 +135,16 @@ impl Judge {
         let place = |name: &String| names.binary_search(&name.as_str()).ok();
         let load = |[from, to]: &[String; 2]| Some(Load { from: place(from)?, to: place(to)? });
         let mut of: BTreeMap<String, Sides> = BTreeMap::new();
-        for KeptSide { element, kind, bad, is_part, paths } in kept.of {
+        for KeptSide { element, kind, bad, is_part, paths, lost, since } in kept.of {
             let paths: BTreeSet<Load> = paths.iter().filter_map(load).filter(|load| is_tested(kind, load)).collect();
             let sides = of.entry(element).or_default();
             if !paths.is_empty() {
-                sides.insert(kind, Side { paths, bad, is_part });
+                sides.insert(kind, Side { paths, bad, is_part, lost, since });
                 continue;
             }
             // Nothing tests it any more: whatever is tested next ends it.
             for kind in [Kind::Load, Kind::Probe] {
-                sides.entry(kind).or_insert(Side { paths: BTreeSet::new(), bad: false, is_part });
+                sides.entry(kind).or_insert(Side { is_part, ..Side::default() });
             }
         }
         Self { incidents: kept.incidents, of }
@@ -273,16 +298,28 @@ impl Judge {
         // Those that keep their names come first, so that no other one takes them.
         blamed.sort_by_key(|it| !self.of.contains_key(&it.element));
         // What was found before this round was judged before.
-        for Blamed { element, says, paths, is_part } in blamed.into_iter().filter(|it| !it.paths.is_disjoint(fresh)) {
+        for Blamed { element, says, paths, is_part, lost } in
+            blamed.into_iter().filter(|it| !it.paths.is_disjoint(fresh))
+        {
             let key = self.named(kind, element, &paths, fresh, &matched);
             matched.insert(key.clone());
-            self.of.entry(key.clone()).or_default().insert(kind, Side { paths, bad: true, is_part });
+            let sides = self.of.entry(key.clone()).or_default();
+            let before = sides.get(&kind).and_then(|it| Some(sum(it.lost?, it.since)));
+            let lost = lost.map(|lost| before.map_or(lost, |before| sum(before, lost)));
+            sides.insert(kind, Side { paths, bad: true, is_part, lost, since: [0; 2] });
             seen.push((key, Seen::Bad(says)));
         }
         for (key, sides) in self.of.iter_mut().filter(|(key, _)| !matched.contains(*key)) {
             let Some(side) = sides.get_mut(&kind) else { continue };
             // What it was on may be in the file no more.
             if !side.paths.is_empty() && side.paths.is_disjoint(fresh) {
+                continue;
+            }
+            // Of the few packets that loads of the fleet leave alone none may be lost by chance.
+            let more = packets(record, |load| side.paths.contains(load) && fresh.contains(load));
+            side.since = sum(side.since, more);
+            if kind == Kind::Probe && !side.is_clean() {
+                seen.push((key.clone(), Seen::Unknown));
                 continue;
             }
             side.bad &=

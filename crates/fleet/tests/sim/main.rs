@@ -356,6 +356,22 @@ fn hosts_that_join_end_nothing_that_is_under_way() {
 }
 
 #[test]
+fn a_host_that_loses_is_not_well_because_few_packets_were_left() {
+    let fleet = fleet(40, 3);
+    let over = |seed: u64| {
+        let mut world = World::new(&fleet, seed);
+        let mut control = Control::new(&fleet, Memory::default(), BEGIN_MS);
+        world.faults.short = (0..40).collect();
+        world.faults.loses = BTreeMap::from([(14, 0.015)]);
+        world.run(&mut control, 180);
+        let is_over = |it: &String| it.starts_with("over");
+        assert!(!world.reported(0).is_empty(), "it is never seen");
+        world.reported(0).iter().filter(|it| is_over(it)).count()
+    };
+    assert_eq!((1..5).map(over).sum::<usize>(), 0);
+}
+
+#[test]
 fn where_hosts_are_busy_what_has_priority_is_first() {
     let mesh = |name: &str, more: &str| {
         format!("[[mesh]]\nname = '{name}'\n[[mesh.test]]\nkind = 'load'\nevery = '1h'\n{more}")
