@@ -2,6 +2,7 @@
 //! limits.
 
 use crate::Missing;
+use narrows_model::words::units;
 use std::str::FromStr;
 
 /// Maximum number of lines per file.
@@ -89,18 +90,7 @@ pub(crate) fn paired_lines<'a>(path: &str, text: &'a str) -> Vec<(&'a str, &'a s
 
 /// A list of CPUs or nodes: `0-3,8`. Empty text is an empty list.
 pub(crate) fn cpu_list(path: &str, text: &str) -> Result<Vec<u32>, Missing> {
-    let mut cpus = Vec::new();
-    let bad = |item: &str| bad(path, 1, item, "list of CPUs");
-    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) =
-            (first.trim().parse().map_err(|_| bad(part))?, last.trim().parse().map_err(|_| bad(part))?);
-        if last < first || (last - first) as usize >= CPUS_MAX || cpus.len() >= CPUS_MAX {
-            return Err(bad(part));
-        }
-        cpus.extend(first..=last);
-    }
-    Ok(cpus)
+    units::parse_list(text, CPUS_MAX).map_err(|part| bad(path, 1, &part, "list of CPUs"))
 }
 
 /// A CPU mask: hexadecimal words of 32 bits separated by commas, the highest first.

@@ -31,6 +31,7 @@ pub use host::keys;
 pub use host::watch::{InterfaceSample, WatchView};
 pub use load::host::{CpuTimes, HostSample, SocketMemory};
 pub use load::kind::{Cap, Carrier, EndRecord, Load, Plan, Sample, StreamSpec, TrialOf};
+pub use load::placement::{Pin, Placement};
 pub use load::profile::{
     ProfileEndRecord, ProfilePlan, ProfileProbe, ProfileSample, ProfileStep, ProfileStream, ProfileTrial, StepPart,
     StepReceived, StepRecord, StepSent,

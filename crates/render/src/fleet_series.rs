@@ -21,6 +21,9 @@ document!(
 
 /// Rows of the table of the report; CSV and JSON have all.
 const ROWS_MAX: usize = 50;
+/// The table may have no room for older ones.
+const DIAGNOSES_MAX: usize = 10;
+const NEWEST: &str = "the newest first, 10 at most";
 const WIDTH: f64 = 1080.0;
 const LEFT: f64 = 100.0;
 const HIGH: f64 = 170.0;
@@ -56,10 +59,14 @@ fn doc(report: &FleetSeries) -> Doc {
         .settings
         .iter()
         .map(|it| Sentence::listed(&format!("{}, {}: {}", time(it.at_unix_ms), it.host, it.says)));
+    let says =
+        |it: &FleetPoint| Some(Sentence::listed(&format!("{}: {}", time(it.at_unix_ms), it.diagnosis.as_ref()?)));
+    let diagnosed: Vec<Sentence> = report.points.iter().rev().filter_map(says).take(DIAGNOSES_MAX).collect();
     doc.picture(Some(picture(report)))
         .paragraph(SAYS)
         .then(|doc| if report.changes.is_empty() { doc } else { doc.heading("changes").sentences(changes) })
         .then(|doc| if report.settings.is_empty() { doc } else { doc.heading("settings that changed").sentences(set) })
+        .then(|doc| if diagnosed.is_empty() { doc } else { doc.section("diagnoses", NEWEST).sentences(diagnosed) })
         .table(table(report))
 }
 
@@ -366,6 +373,12 @@ mod tests {
             changes: Vec::new(),
             settings: Vec::new(),
         };
+        assert!(!doc(&report).markdown().contains("iagnoses"));
+        let said = |nth: u64| FleetPoint { diagnosis: Some(format!("limit {nth}")), goodput_bps: None, ..load(nth) };
+        let points = report.points.iter().cloned().chain((0..12).map(said)).collect();
+        let text = doc(&FleetSeries { points, ..report.clone() }).markdown();
+        let list = text.split("iagnoses").nth(1).expect("its diagnoses").split("| time").next().expect("a list");
+        assert_eq!((list.matches(": limit ").count(), list.contains("limit 1\n")), (10, false), "{list}");
         let lines = stretches(&report, "load", |it| it.goodput_bps);
         let counts: Vec<(usize, usize)> = lines.iter().map(|(mesh, points)| (*mesh, points.len())).collect();
         assert_eq!(counts, [(0, 30), (1, 30)]);

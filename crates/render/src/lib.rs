@@ -18,6 +18,7 @@ mod fits;
 mod fleet;
 pub mod fleet_metrics;
 pub mod fleet_series;
+pub mod fleet_settings;
 pub mod format;
 pub mod frames;
 pub mod history;

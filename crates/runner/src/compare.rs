@@ -1,7 +1,8 @@
 //! What `narrows compare` compares: runs of the store, run files, plain columns of numbers.
 
-use crate::stored::{self, Kinds, LoadError, StoreError, exported};
+use crate::stored::{self, Kinds, LoadError, Record as _, StoreError, exported};
 use narrows_model::Run;
+use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::compare::CompareReport;
 use narrows_model::run::history::StoredRun;
 use narrows_model::run::ministat::MinistatReport;
@@ -101,6 +102,8 @@ fn side(word: &str, columns: &Columns) -> Result<Loaded> {
             Some(store) => store.list(&Filter { tag: Some(tag.to_owned()), ..Filter::default() }, 0, RUNS_MAX)?,
             None => Vec::new(),
         };
+        // The report of a campaign has the tag of the runs that it sums up.
+        runs.retain(|run| run.command != CampaignReport::COMMAND || !tag.starts_with("campaign:"));
         runs.reverse();
         if runs.is_empty() {
             return Err(CompareError::NoTag(tag.to_owned()));

@@ -91,8 +91,8 @@ fn run(
     let peer = Some(IpAddr::from([127, 0, 0, 1]));
     let before = instruments.counters(peer);
     let (client, server) = std::thread::scope(|scope| {
-        let far = scope.spawn(|| instruments.run(Place::Server, plan, Connections::of(theirs), stop, &mut |_| {}));
-        let near = instruments.run(Place::Client, plan, Connections::of(ours), stop, &mut |_| {});
+        let far = scope.spawn(|| instruments.run(Place::Server, plan, Connections::beside(theirs), stop, &mut |_| {}));
+        let near = instruments.run(Place::Client, plan, Connections::beside(ours), stop, &mut |_| {});
         (near, far.join())
     });
     let server = server.map_err(|_| "the loopback receiver failed".to_owned())?;

@@ -1,6 +1,7 @@
 //! Threads and CPUs: affinity, names, and the CPU time of another thread of this process.
 
 use crate::error::{Error, Result, check};
+use std::sync::OnceLock;
 
 /// The kernel's id of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,43 @@ pub fn allowed_cpus() -> Result<Vec<u32>> {
     check(result, "read CPU affinity of", "this thread")?;
     // SAFETY: CPU_ISSET reads within the set for every number below CPU_SETSIZE.
     Ok((0..libc::CPU_SETSIZE as u32).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu as usize, &set) }).collect())
+}
+
+/// Where this process runs, as of the first call.
+#[derive(Debug)]
+pub struct Machine {
+    /// Equal in two processes only where the kernel and the CPUs that they may use are the same: then both ends of a connection can run on
+    /// one core.
+    pub word: String,
+    /// The CPUs that this process may use, ascending, …
+    pub cpus: Vec<u32>,
+    /// … of each the list of those that share its core, itself included, and of those that share its last cache; empty where the kernel
+    /// does not say.
+    pub near: Vec<[String; 2]>,
+}
+
+/// Where this process runs. A process that gives up its files asks once before.
+pub fn machine() -> &'static Machine {
+    static MACHINE: OnceLock<Machine> = OnceLock::new();
+    MACHINE.get_or_init(|| {
+        let cpus = allowed_cpus().unwrap_or_default();
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let near = |cpu: &u32| {
+            let list = |of: &str| {
+                let file = format!("/sys/devices/system/cpu/cpu{cpu}/{of}");
+                std::fs::read_to_string(file).unwrap_or_default()
+            };
+            [list("topology/thread_siblings_list"), list("cache/index3/shared_cpu_list")]
+        };
+        // Nobody learns the kernel's own word.
+        let known = format!("{} {cpus:?}", boot.trim());
+        let hash = known
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        // Two processes that know nothing have nothing in common.
+        let word = if boot.is_empty() { String::new() } else { format!("{hash:016x}") };
+        Machine { word, near: cpus.iter().map(near).collect(), cpus }
+    })
 }
 
 /// Lets the calling thread run on these CPUs only.
@@ -97,6 +135,12 @@ mod tests {
         assert!(gone);
         assert_eq!(thread_wait_us(id), None);
         assert!(thread_wait_us(this_thread()).is_some());
+    }
+
+    #[test]
+    fn a_machine_is_known_by_its_kernel_and_cpus() {
+        let machine = machine();
+        assert_eq!((machine.word.len(), machine.near.len()), (16, machine.cpus.len()));
     }
 
     #[test]

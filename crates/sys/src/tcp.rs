@@ -42,6 +42,11 @@ pub fn send_buffer(socket: impl AsFd) -> Result<u32> {
     get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, "SO_SNDBUF")
 }
 
+/// The core that took in the last packet of a connection (`SO_INCOMING_CPU`, socket(7)); `None` where the kernel does not say.
+pub fn incoming_cpu(socket: impl AsFd) -> Option<u32> {
+    get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_INCOMING_CPU, "SO_INCOMING_CPU").ok()
+}
+
 /// The receive buffer's limit in bytes of kernel memory.
 pub fn receive_buffer(socket: impl AsFd) -> Result<u32> {
     get_u32(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, "SO_RCVBUF")

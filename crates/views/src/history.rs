@@ -7,6 +7,7 @@ use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::responsiveness::ResponsivenessRecord;
 use narrows_model::load::stamp::StampReport;
 use narrows_model::run::RunPlan;
+use narrows_model::run::campaign::{CampaignReport, EffectVerdict};
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{
     Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
@@ -14,9 +15,10 @@ use narrows_model::run::history::{
 use narrows_model::run::sweep::SweepRow;
 use narrows_model::trace::report::TraceEnd;
 use narrows_model::words::figures::float;
+use narrows_model::words::show::plural;
 use narrows_model::{Ending, LoadPlan, Run, TraceProtocol, TraceRecord, Unit};
 use narrows_stats::change_points::{Options, change_points};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of headline figures of a run: of a sweep with many points those of the first rows.
 const FIGURES_MAX: usize = 64;
@@ -159,6 +161,24 @@ pub fn of_command(record: &CommandRecord) -> StoredRun {
         verdict: if record.failed.is_some() { "failed" } else { "complete" }.to_owned(),
         ..empty(record.program(), record.figure().into_iter().collect())
     }
+}
+
+/// What the results of a campaign are listed with. `plan`, id, time and program are left empty.
+pub fn of_campaign(report: &CampaignReport) -> StoredRun {
+    let is_proven = |verdict| matches!(verdict, EffectVerdict::Raises | EffectVerdict::Lowers);
+    let terms = report.effects.iter().filter(|it| is_proven(it.verdict)).flat_map(|it| &it.terms);
+    let proven = terms.map(|it| it.factor.as_str()).collect::<BTreeSet<_>>().len();
+    let is_cut = (report.runs.len() as u64) < report.planned;
+    let verdict = match (is_cut, report.mean, proven) {
+        (true, ..) => cut(true),
+        (_, None, _) => "nothing measured".to_owned(),
+        (.., 0) => "no effect found".to_owned(),
+        (.., count) => format!("effect: {count} of {}", plural(report.factors.len() as u64, "factor")),
+    };
+    let figures = [("mean", report.mean), ("best", report.best.as_ref().map(|it| it.mean))];
+    let figures =
+        figures.map(|(of, value)| Some(Headline::new(format!("{} {of}", report.figure), value?, report.unit)));
+    StoredRun { server: report.hosts.join(", "), verdict, ..empty("campaign", figures.into_iter().flatten().collect()) }
 }
 
 /// A run of a command with figures, of which nothing else is known.

@@ -9,6 +9,7 @@ mod outcome;
 mod rounds;
 mod series;
 mod sessions;
+mod settings;
 mod state;
 
 use crate::incident::{Message, Rules, Unsaid};

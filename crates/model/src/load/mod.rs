@@ -8,6 +8,7 @@ pub mod frames_report;
 pub mod host;
 pub mod kind;
 pub mod line_rate;
+pub mod placement;
 pub mod profile;
 pub mod responsiveness;
 pub mod rr;

@@ -4,6 +4,7 @@
 use crate::load::host::SocketMemory;
 use crate::load::kind::{Cap, Carrier, Load, Plan, Sample, StreamSpec, StreamsRecord, TrialOf};
 use crate::load::kind::{check_omitted, is_below, within, within_if};
+use crate::load::placement::Placement;
 use crate::load::tcp_info::TcpInfo;
 use crate::words::place::{Direction, Flow, Place};
 use crate::words::units;
@@ -135,6 +136,9 @@ pub struct TcpPlan {
     /// What carries them.
     #[serde(default, skip_serializing_if = "Transport::is_tcp")]
     pub transport: Transport,
+    /// Which CPUs the data threads use; `None`: as [`Placement::default`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Box<Placement>>,
 }
 
 impl TcpPlan {
@@ -171,6 +175,7 @@ impl Default for TcpPlan {
             application: Application::default(),
             awake: false,
             transport: Transport::Tcp,
+            placement: None,
         }
     }
 }
@@ -191,6 +196,7 @@ impl Plan for TcpPlan {
         within_if("receive buffer", self.receive_buffer_bytes, 1024, 1 << 30)?;
         within_if("mss", self.mss_bytes, 88, 32_767)?;
         within("dscp", self.dscp, 0, 63)?;
+        self.placement.as_ref().map_or(Ok(()), |it| it.check())?;
         if let Some(name) = &self.congestion_control
             && (name.is_empty()
                 || name.len() > 15
@@ -270,6 +276,10 @@ impl Load for TcpPlan {
         cap.check_streams(self.streams)?;
         cap.refuse(self.dscp > 0, "a DSCP")?;
         cap.refuse(self.awake, "keeping CPUs awake")?;
+        cap.refuse(
+            self.placement.as_ref().is_some_and(|it| !it.server_cpus.is_empty()),
+            "a choice of this server's CPUs",
+        )?;
         // It cannot be paced.
         cap.refuse(self.transport != Transport::Tcp, "Multipath TCP or QUIC")?;
         let burns = self.application.write_cpu_us_per_mib > 0 || self.application.read_cpu_us_per_mib > 0;

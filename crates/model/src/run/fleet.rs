@@ -253,6 +253,41 @@ pub struct FleetSetting {
     pub says: String,
 }
 
+/// The settings of a host beside those of the other hosts of its group.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetSettings {
+    pub host: String,
+    /// Empty: it is compared with the others that have no group.
+    pub group: String,
+    /// Other hosts of the group, and how many of them have sent their settings.
+    pub others: u64,
+    pub known: u64,
+    /// With how many of those it is compared; 0: there are too few.
+    pub compared: u64,
+    /// Settings that differ, and those that are left out at the end.
+    pub differ: u64,
+    pub left_out: u64,
+    /// Those that differ first; `None`: the host has not sent them yet.
+    pub settings: Option<Vec<ComparedSetting>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComparedSetting {
+    pub key: String,
+    /// `None`: most others have it, and this host has not.
+    pub value: Option<String>,
+    /// What most of the others have that have it; `None`: no two have the same, or none is compared.
+    pub common: Option<String>,
+    /// How many have that value, and how many have any.
+    pub hosts: [u64; 2],
+}
+
+impl ComparedSetting {
+    pub fn differs(&self) -> bool {
+        self.common.is_some() && self.common != self.value
+    }
+}
+
 /// What one test found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetPoint {

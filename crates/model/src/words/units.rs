@@ -125,6 +125,22 @@ pub fn parse_bps(word: &str) -> Result<u64, UnitError> {
     }
 }
 
+/// Reads a list of numbers as the kernel writes CPUs, `0-3,8`, in its order; nothing is an empty list.
+/// Errors: the part that is none, or with which there are more than `most`.
+pub fn parse_list(text: &str, most: usize) -> Result<Vec<u32>, String> {
+    let mut numbers = Vec::new();
+    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |word: &str| word.trim().parse::<u32>().map_err(|_| part.to_owned());
+        let (first, last) = (number(first)?, number(last)?);
+        if last < first || (last - first) as usize >= most - numbers.len().min(most) {
+            return Err(part.to_owned());
+        }
+        numbers.extend(first..=last);
+    }
+    Ok(numbers)
+}
+
 /// Reads `64`, `9k`, `256KiB`, `4M`: bytes, suffixes as powers of two.
 /// Errors: the word, where it is none of these or beyond 2^53.
 pub fn parse_size(word: &str) -> Result<u64, UnitError> {

@@ -1,8 +1,8 @@
 //! `narrows campaign`: an unattended matrix of runs, and the effect of each factor.
 
 use crate::failure::{Failure, Outcome};
-use crate::flags::{FormatArg, FullArg, SvgArg, TuiArg, WayArgs, values};
-use crate::output::{print, printed, write_files};
+use crate::flags::{FormatArg, FullArg, SaveArgs, SvgArg, TuiArg, WayArgs, values};
+use crate::output::{deliver, print, printed};
 use crate::session::{INTERRUPTED, open_session, stop_on_interrupt, tuner};
 use crate::tui::Tui;
 use narrows_model::run::campaign::CampaignReport;
@@ -15,6 +15,7 @@ use narrows_runner::campaign::plan::{self, CampaignPlan};
 use narrows_runner::campaign::{self, Ended, Surroundings, results};
 use narrows_runner::ends::{Ends, EndsError};
 use narrows_runner::live::{LiveEnds, LiveInstruments};
+use narrows_runner::stored::{self, Begun};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -99,8 +100,14 @@ impl Args {
         if let Ended::HostsLost(lost) = &ended {
             report.warnings.extend(lost.iter().map(|it| format!("host lost: {it}")));
         }
-        print(&self.format.write(&report, self.full.style())?)?;
-        write_files(None, &[(self.svg.svg.as_deref(), &|| Ok(svg::picture(&report)))])?;
+        let begun = Begun::now().map_err(Failure::run)?;
+        // A call that only shows the results again keeps no second copy.
+        let save = SaveArgs { no_save: report.runs.len() <= done.len(), tag: vec![report.tag.clone()] };
+        deliver(
+            &self.format.write(&report, self.full.style())?,
+            || save.keep(&begun, self.quiet, |begun| stored::keep_new(&report, begun)),
+            &[(self.svg.svg.as_deref(), &|| Ok(svg::picture(&report)))],
+        )?;
         match ended {
             Ended::Complete => Ok(0),
             Ended::Interrupted => {

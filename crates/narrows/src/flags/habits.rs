@@ -15,7 +15,7 @@ const ANSWERS: &[(&[&str], &str)] = &[
     (&["-D", "--daemon"], "`narrows serve` runs in the foreground; let systemd start it"),
     (&["-1", "--one-off"], "`narrows serve` runs until Ctrl-C; `ssh://HOST` starts one for a single run"),
     (&["-Z", "--zerocopy"], "only a load of TCP sends without a copy"),
-    (&["-A", "--affinity"], "use taskset(1)"),
+    (&["-A", "--affinity"], "a load of TCP has --pin list --cpus N/M; otherwise use taskset(1)"),
     (&["-B", "--bind"], "the route decides the source address; see ip-route(8)"),
     (&["-S", "--tos"], "use --dscp N; N is a quarter of the TOS byte"),
     (&["-k", "--blockcount"], "use --bytes SIZE"),

@@ -1,11 +1,11 @@
 //! A TCP load.
 
 use super::load::LoadArgs;
-use super::values::{bps, size};
+use super::values::{bps, cpus, size};
 use super::words;
 use crate::failure::Failure;
 use clap::Args;
-use narrows_model::{Application, Limit, Plan, Receive, TcpPlan, Transport, ZeroCopy};
+use narrows_model::{Application, Limit, Pin, Placement, Plan, Receive, TcpPlan, Transport, ZeroCopy};
 
 words! {
     /// Zero-copy sending.
@@ -26,6 +26,18 @@ words! {
         Discard,
         /// Copy to a user buffer, as an application does
         Copy,
+    }
+}
+
+words! {
+    /// How data threads are placed on CPUs.
+    PinWord for Pin {
+        /// A fast load tries another placement first, and keeps what moves more
+        Auto,
+        /// The scheduler places them
+        None,
+        /// Each stream has the next CPU of --cpus
+        List,
     }
 }
 
@@ -57,6 +69,12 @@ pub(crate) struct TcpLoadArgs {
     /// How the receiver consumes the data
     #[arg(long, value_enum, default_value = "discard", hide_short_help = true)]
     receive: ReceiveWord,
+    /// How data threads are placed on CPUs
+    #[arg(long, value_enum, default_value = "auto", hide_short_help = true)]
+    pin: PinWord,
+    /// CPUs of the data threads here, and of the server's after a slash
+    #[arg(long, value_name = "LIST[/LIST]", value_parser = cpus, hide_short_help = true)]
+    cpus: Option<[Vec<u32>; 2]>,
     /// Emulate an application that writes at this rate, in bit/s
     #[arg(long, value_parser = bps, value_name = "RATE", hide_short_help = true)]
     app_write_rate: Option<u64>,
@@ -72,6 +90,12 @@ pub(crate) struct TcpLoadArgs {
 }
 
 impl TcpLoadArgs {
+    fn placement(&self) -> Option<Box<Placement>> {
+        let [client_cpus, server_cpus] = self.cpus.clone().unwrap_or_default();
+        let chosen = Placement { pin: self.pin.into(), client_cpus, server_cpus };
+        (chosen != Placement::default()).then(|| Box::new(chosen))
+    }
+
     /// The plan, resolved and checked. `omit_ms`: what is omitted of a duration where the user says nothing.
     pub(crate) fn plan(&self, load: &LoadArgs, omit_ms: impl FnOnce(u64) -> u64) -> Result<TcpPlan, Failure> {
         let duration_ms = load.duration.ms();
@@ -97,6 +121,7 @@ impl TcpLoadArgs {
             receive: self.receive.into(),
             awake: false,
             transport: Transport::Tcp,
+            placement: self.placement(),
             application: Application {
                 write_bps: self.app_write_rate.unwrap_or(0),
                 read_bps: self.app_read_rate.unwrap_or(0),

@@ -1,9 +1,9 @@
 //! Values as the user writes them: the parsers of `narrows_model::words::units`.
 
 use crate::failure::Failure;
-use narrows_model::UdpRate;
 use narrows_model::words::units::{self, BareShare, Rate, UnitError};
 pub(crate) use narrows_model::words::units::{parse_bps as bps, parse_duration as duration, parse_size as size};
+use narrows_model::{Placement, UdpRate};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -34,6 +34,15 @@ pub(crate) fn age(word: &str) -> Result<Duration, String> {
 pub(crate) fn own_port(word: &str) -> Result<SocketAddr, String> {
     let alone = word.parse().ok().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     alone.map_or_else(|| word.parse(), Ok).map_err(|_| "must be a port, or ADDRESS:PORT as [::]:9091".to_owned())
+}
+
+/// CPUs as `0-3,8`, of this end and after a slash of the other one.
+pub(crate) fn cpus(word: &str) -> Result<[Vec<u32>; 2], String> {
+    let (here, there) = word.split_once('/').unwrap_or((word, ""));
+    let most = Placement::MAX_CPUS as usize;
+    let list = |word: &str| units::parse_list(word, most).map_err(|part| format!("`{part}` is no CPU; write 0-3,8"));
+    let lists = [list(here)?, list(there)?];
+    if lists.iter().all(Vec::is_empty) { Err("no CPU is named".to_owned()) } else { Ok(lists) }
 }
 
 /// A network: an address, or an address and the length of its prefix.
@@ -72,4 +81,18 @@ pub(crate) fn millis(time: Duration) -> u64 {
 pub(crate) fn plan_bytes(what: &str, bytes: u64) -> Result<u32, Failure> {
     u32::try_from(bytes)
         .map_err(|_| Failure::usage(format!("invalid {what} of {bytes} bytes: the maximum is {}", u32::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_are_those_of_this_end_and_after_a_slash_of_the_other_one() {
+        assert_eq!(cpus("0-2,8/1"), Ok([vec![0, 1, 2, 8], vec![1]]));
+        assert_eq!((cpus("3"), cpus("/3")), (Ok([vec![3], vec![]]), Ok([vec![], vec![3]])));
+        let why = |word| cpus(word).expect_err(word);
+        assert_eq!((why("0-x"), why("/")), ("`0-x` is no CPU; write 0-3,8".to_owned(), "no CPU is named".to_owned()));
+        assert!(why("0-9999").contains("0-9999"));
+    }
 }

@@ -60,6 +60,26 @@ fn another_program_is_a_load_and_a_run_that_fails_is_named() {
     let id = json["runs"][0]["id"].as_str().expect("an id");
     let shown = world.run(&["history", "show", id]).out;
     assert!(shown.contains("command  sh -c echo rate"), "{shown}");
+    // Its results are kept once, by the call that made runs, and are none of its runs.
+    let listed = world.run(&["history", "--command", "campaign", "--format", "json"]).json();
+    let (kept, tag) = (&listed["runs"][0], &json["tag"]);
+    let as_listed = [&kept["server"], &kept["verdict"], &kept["figures"][0]["name"], &kept["tags"]];
+    let names = ["here", "effect: 1 of 2 factors", "sh (requests/s) mean"].map(serde_json::Value::from);
+    assert_eq!(as_listed, [&names[0], &names[1], &names[2], &vec![tag.clone()].into()], "{listed}");
+    assert_eq!((&listed["total"], &kept["figures"][0]["value"]), (&1.into(), &json["mean"]));
+    let kept = kept["id"].as_str().expect("an id");
+    assert!(said.err.ends_with(&format!("saved as {kept}\n")), "{}", said.err);
+    assert_eq!(world.run(&["report", kept, "--format", "json"]).json(), json);
+    let runs = json["runs"].as_array().expect("runs");
+    let id = runs.iter().find(|it| !it["value"].is_null()).and_then(|it| it["id"].as_str()).expect("an id");
+    assert_eq!(
+        world.sentence(2, &["compare", kept, id]),
+        format!(
+            "cannot compare run {id}: it has no figure `sh (requests/s) mean`; it has `sh (requests/s)` (--figure)"
+        )
+    );
+    assert_eq!(world.run(&["history", "trend"]).out, "no runs match\n");
+    assert_eq!(world.run(&["store", "check"]).code, Some(0));
 }
 
 #[test]
@@ -164,6 +184,9 @@ fn a_run_that_fails_while_its_host_is_there_is_recorded_and_the_others_go_on() {
             assert!(json["figure"].as_str().expect("a name").starts_with(figure), "{json}");
             assert_eq!((&json["better"], json["runs"].as_array().map(Vec::len)), (&better.into(), Some(2)), "{json}");
             assert!(json["mean"].as_f64().expect("a mean") > 0.0, "{json}");
+            let tag = format!("tag:{}", json["tag"].as_str().expect("a tag"));
+            let said = world.run(&["compare", &tag, &tag]).with_code(0);
+            assert!(said.out.contains(&format!("B  {tag} (2 runs)")), "{said:?}");
         }
     });
 }

@@ -1,6 +1,6 @@
 //! The results of a campaign: its runs from the store, by the number of their step.
 
-use super::plan::{CampaignPlan, Load, MAX_RUNS};
+use super::plan::{CampaignPlan, Load};
 use super::schedule::Step;
 use super::{steps, tag};
 use crate::stored::{self, Filter, OWN, Store, StoreError, maintenance};
@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 pub fn done(tag: &str) -> Result<BTreeMap<usize, StoredRun>, StoreError> {
     let Some(store) = stored::existing_store()? else { return Ok(BTreeMap::new()) };
     let filter = Filter { tag: Some(tag.to_owned()), ..Filter::default() };
-    let runs = store.list(&filter, 0, MAX_RUNS as u64)?;
+    // The reports of the campaign have its tag, too, but no step.
+    let runs = store.list(&filter, 0, i64::MAX.unsigned_abs())?;
     let step = |run: &StoredRun| run.tags.iter().find_map(|tag| tag.strip_prefix("step:")?.parse().ok());
     Ok(runs.into_iter().filter_map(|run| Some((step(&run)?, run))).collect())
 }

@@ -65,6 +65,10 @@ pub enum Command {
         to: String,
         last_ms: u64,
     },
+    /// The settings of a host beside those of its group; nothing of a host that the fleet has not.
+    Settings {
+        host: String,
+    },
     /// Each target of alerts gets a message, to see whether it arrives.
     TryAlerts,
     /// Of an element, or of names that begin so (`*`), nothing is reported for so long; 0: it is reported again.
@@ -78,7 +82,7 @@ impl Command {
     /// What it changes, in words; `None`: it only reads.
     pub(super) fn changes(&self) -> Option<String> {
         Some(match self {
-            Self::Status | Self::Series { .. } => return None,
+            Self::Status | Self::Series { .. } | Self::Settings { .. } => return None,
             Self::Apply => "apply".to_owned(),
             Self::ApplyFile { text } => format!("apply a file of {} bytes", text.len()),
             Self::Pause { for_ms } => format!("pause for {} s", for_ms / 1_000),
@@ -116,6 +120,10 @@ pub(super) fn executed<T: Truth<Error = narrows_store::Error>>(
             let (from, to) = (host(control, &from)?, host(control, &to)?);
             let found =
                 control.series(from, to, now_ms().saturating_sub(last_ms)).map_err(|error| error.to_string())?;
+            return serde_json::to_value(found).map_err(|error| error.to_string());
+        }
+        Command::Settings { host } => {
+            let found = control.host(&host).map(|at| control.settings(at));
             return serde_json::to_value(found).map_err(|error| error.to_string());
         }
         Command::Pause { for_ms } => {

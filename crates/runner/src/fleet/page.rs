@@ -10,9 +10,9 @@ use crate::web::site::Site;
 use crate::web::source::{Ask, Now, Soon, Source};
 use crate::web::{PageSpec, router};
 use axum::Router;
-use narrows_model::run::fleet::FleetSeries;
+use narrows_model::run::fleet::{FleetSeries, FleetSettings};
 use narrows_model::run::grid::GridMetric;
-use narrows_render::web;
+use narrows_render::{fleet_settings, web};
 use narrows_views::grid;
 use narrows_wire::api::Reason;
 use narrows_wire::token::Secret;
@@ -30,7 +30,7 @@ pub(super) fn page(keys: &Keys, name: &str, door: Arc<Door>, spec: &PageSpec) ->
         let name = if is_user { "users" } else { "reader" };
         (is_user || is_reader).then(|| Known { name: name.to_owned(), may_change: is_user })
     });
-    let source = OfFleet { name: name.to_owned(), door, series: Semaphore::new(1) };
+    let source = OfFleet { name: name.to_owned(), door, turn: Semaphore::new(1) };
     let gate = Gate::new(&format!("fleet {name}"), find, spec.proxy.clone())?;
     Ok(router(Arc::new(Site::new(gate, Box::new(source), spec))))
 }
@@ -38,8 +38,8 @@ pub(super) fn page(keys: &Keys, name: &str, door: Arc<Door>, spec: &PageSpec) ->
 struct OfFleet {
     name: String,
     door: Arc<Door>,
-    /// One series at a time: agents wait while the controller reads it.
-    series: Semaphore,
+    /// One answer at a time: agents wait while the controller makes it.
+    turn: Semaphore,
 }
 
 impl Source for OfFleet {
@@ -67,10 +67,22 @@ impl Source for OfFleet {
 
     fn series(&self, from: String, to: String, hours: u64) -> Soon<'_, Option<FleetSeries>> {
         Box::pin(async move {
-            let _turn = self.series.acquire().await.map_err(Refused::failed)?;
+            let _turn = self.turn.acquire().await.map_err(Refused::failed)?;
             let found =
                 self.door.executed(Command::Series { from, to, last_ms: hours.saturating_mul(3_600_000) }).await?;
             serde_json::from_value(found).map(Some).map_err(Refused::failed)
+        })
+    }
+
+    fn settings(&self, host: String) -> Soon<'_, Option<String>> {
+        Box::pin(async move {
+            let _turn = self.turn.acquire().await.map_err(Refused::failed)?;
+            // A controller that stands by knows none, and shows the rest of the host all the same.
+            let found = match self.door.executed(Command::Settings { host: host.clone() }).await {
+                Ok(found) => serde_json::from_value::<Option<FleetSettings>>(found).map_err(Refused::failed)?,
+                Err(refused) => return Ok(Some(fleet_settings::page(&host, Err(refused.sentence())))),
+            };
+            Ok(found.map(|it| fleet_settings::page(&host, Ok(&it))))
         })
     }
 

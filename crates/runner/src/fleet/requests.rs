@@ -306,7 +306,7 @@ pub fn history(controller: &TargetSpec, from: &str, to: &str, last: Duration) ->
     asked(controller, &Command::Series { from: from.to_owned(), to: to.to_owned(), last_ms }).map(judged)
 }
 
-fn asked<T: serde::de::DeserializeOwned>(controller: &TargetSpec, command: &Command) -> Result<T, String> {
+pub(super) fn asked<T: serde::de::DeserializeOwned>(controller: &TargetSpec, command: &Command) -> Result<T, String> {
     let remote = connected(controller).map_err(|error| error.to_string())?;
     remote.post(COMMAND_PATH, command, ANSWERS + ANSWERS / 2).map_err(|error| error.to_string())
 }

@@ -38,7 +38,7 @@ use narrows_sys::confine::files::Enforced;
 use narrows_sys::confine::user::{self, User};
 use narrows_sys::confine::{self, calls, capabilities};
 use narrows_sys::udp::UdpListener;
-use narrows_sys::{clock, process};
+use narrows_sys::{clock, cpu, process};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -115,6 +115,8 @@ pub(crate) fn separate(
 ) -> Result<(Deputies, Helpers, String), SeparationError> {
     let uid = process::user_id();
     let in_one = |word: String| Ok((Deputies::here(tuner), Helpers::default(), word));
+    // It is asked for when there are no files any more.
+    cpu::machine();
     match separation {
         Separation::None => return in_one(format!("everything runs as user {uid} in one process")),
         Separation::User(name) if !process::is_root() => return Err(SeparationError::NotRoot(name.clone())),

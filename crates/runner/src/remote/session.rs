@@ -13,7 +13,7 @@ use narrows_model::{
     Change, ConnectionSample, InterfaceSample, LoadPlan, LoadRecord, Place, Setting, Snapshot, TracePlan, TraceRecord,
     Trial,
 };
-use narrows_sys::clock;
+use narrows_sys::{clock, cpu};
 use narrows_traffic::{Connections, DataStream, PerTransaction, Socket, Stop};
 use narrows_wire::api::frames::{LinksAnswer, LinksRequest};
 use narrows_wire::api::{
@@ -189,7 +189,7 @@ impl Session {
         plan.check().map_err(RemoteError::Here)?;
         self.remote.check_data()?;
         let light = self.remote.instruments() == LiveInstruments::Cpu;
-        let request = TrialRequest { plan: plan.clone(), light };
+        let request = TrialRequest { plan: plan.clone(), light, machine: cpu::machine().word.clone() };
         let ready: TrialReady = self.call(Method::POST, "trials", &request, REQUEST)?;
         within(plan, &ready.plan)?;
         let own_stop = Stop::new();
@@ -270,7 +270,8 @@ impl Session {
         } else {
             PerTransaction::Nothing
         };
-        let connections = Connections { streams, per_transaction };
+        let beside = !ready.machine.is_empty() && ready.machine == cpu::machine().word;
+        let connections = Connections { streams, per_transaction, beside };
         let peer = Some(address.ip().to_canonical());
         let mut before = instruments.counters(peer);
         let watches = instruments.watch();

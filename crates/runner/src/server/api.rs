@@ -28,7 +28,7 @@ use axum::response::IntoResponse as _;
 use axum::routing::{delete, get, post};
 use hyper::body::Body as HttpBody;
 use narrows_model::{Change, ConnectionSample, TraceProtocol};
-use narrows_sys::clock;
+use narrows_sys::{clock, cpu};
 use narrows_traffic::Stop;
 use narrows_wire::api::{
     BeginRequest, ChangeRequest, ConnectionsRequest, Hello, InventoryRequest, MAX_ANSWER_BYTES, MAX_CONNECTIONS,
@@ -289,8 +289,11 @@ async fn open_trial(asked: Asked, body: Body) -> Answer {
     let max_bps = rights.holder.max_bps(shared.config.open_most_bps);
     let plan = bounded(request.plan, rights.standing, max_bps).map_err(Refused::bad)?;
     let key = trust::trial_key().map_err(Refused::failed)?;
-    let trial = trial::open(&shared, &session, plan.clone(), key, request.light).map_err(Refused::bad)?;
-    Ok(json(&TrialReady { trial, key: key_to_hex(&key), data_port: shared.port, plan }))
+    let machine = &cpu::machine().word;
+    let wanted = trial::Asked { light: request.light, beside: !machine.is_empty() && request.machine == *machine };
+    let trial = trial::open(&shared, &session, plan.clone(), key, wanted).map_err(Refused::bad)?;
+    let (key, machine) = (key_to_hex(&key), machine.clone());
+    Ok(json(&TrialReady { trial, key, data_port: shared.port, plan, machine }))
 }
 
 async fn begin_trial(asked: Asked, body: Body) -> Answer {

@@ -34,6 +34,8 @@ pub(super) struct Running {
     pub(super) cookies: Arc<Mutex<BTreeMap<u32, u64>>>,
     /// What is read of this host for it.
     pub(super) instruments: LiveInstruments,
+    /// Both ends are on this machine.
+    pub(super) beside: bool,
 }
 
 impl Running {

@@ -31,13 +31,22 @@ use tokio::time::{sleep, timeout};
 /// forgotten.
 const HOLD: Duration = Duration::from_secs(5);
 
+/// What a client asks of the server's end beside its plan.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    /// Of this host only the CPU times are read.
+    pub(super) light: bool,
+    /// The client runs on this machine, on the same CPUs.
+    pub(super) beside: bool,
+}
+
 /// Opens a trial: from here on its data connections are expected.
 pub(super) fn open(
     shared: &Arc<Shared>,
     session: &Arc<Session>,
     plan: LoadPlan,
     key: Key,
-    light: bool,
+    Asked { light, beside }: Asked,
 ) -> Result<u32, &'static str> {
     shared.renew_buffers();
     let instruments = match shared.config.instruments {
@@ -45,7 +54,7 @@ pub(super) fn open(
         own => own,
     };
     let phase = watch::Sender::new(Phase::Gathers);
-    let running = Running { stop: Stop::new(), phase, cookies: Arc::default(), instruments };
+    let running = Running { stop: Stop::new(), phase, cookies: Arc::default(), instruments, beside };
     let number = {
         let mut slot = lock(&session.trial);
         if session.end.is_raised() {
@@ -152,7 +161,7 @@ async fn conduct(
     let engine = {
         let (shared, session, plan, running) = (shared.clone(), session.clone(), plan.clone(), running.clone());
         let per_transaction = answers.map_or(PerTransaction::Nothing, PerTransaction::Answer);
-        let connections = Connections { streams, per_transaction };
+        let connections = Connections { streams, per_transaction, beside: running.beside };
         tokio::task::spawn_blocking(move || run(&shared, &session, &plan, number, connections, &running))
     };
     tokio::pin!(engine);

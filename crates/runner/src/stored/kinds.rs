@@ -6,6 +6,7 @@ use crate::{responsiveness, trace};
 use narrows_model::load::frames_report::FramesReport;
 use narrows_model::load::responsiveness::ResponsivenessRecord;
 use narrows_model::load::stamp::StampReport;
+use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::StoredRun;
 use narrows_model::run::mesh::MeshRecord;
@@ -22,13 +23,14 @@ pub type Kinds = &'static [&'static [Kind]];
 pub const OWN: Kinds = &[&KINDS];
 
 /// The kinds of this crate; those of other programs are in [`foreign`].
-pub static KINDS: [Kind; 7] = [
+pub static KINDS: [Kind; 8] = [
     of::<_, Run>(),
     of::<_, FramesReport>(),
     of::<_, ResponsivenessRecord>(),
     of::<_, StampReport>(),
     of::<_, TraceRecord>(),
     of::<_, CommandRecord>(),
+    of::<_, CampaignReport>(),
     of::<_, MeshRecord>(),
 ];
 
@@ -84,6 +86,7 @@ records! {
     StampReport, "stamp", "measure stamp", |it| it.plan, history::of_stamp, it;
     TraceRecord, "trace", "trace", |it| it.plan, history::of_trace, Box::new(trace::report(&it));
     CommandRecord, "command", "campaign", |it| (&it.command, &it.pattern), history::of_command, it;
+    CampaignReport, "campaign", "campaign", |it| it.tag, history::of_campaign, it;
     MeshRecord, "mesh", "mesh",
         |it| (&it.plan, it.members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>()),
         mesh::stored, Box::new(mesh::report(&it));

@@ -10,8 +10,9 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::Response;
 use narrows_model::Run;
+use narrows_model::run::campaign::CampaignReport;
 use narrows_model::run::history::HistoryReport;
-use narrows_render::{Format, Style, picture, web};
+use narrows_render::{Format, Style, campaign, picture, web};
 use std::sync::Arc;
 
 /// Runs of a page of the list.
@@ -76,8 +77,12 @@ pub(super) async fn list(State(site): State<Arc<Site>>, visitor: Visitor, words:
     Ok(page(web::runs(&reader(&name, &visitor), &report, hosts)))
 }
 
-/// The picture of a diagnosis or a measurement.
-fn picture_of(run: &Run) -> Option<String> {
+/// The picture of a diagnosis, a measurement or the effects of a campaign.
+fn picture_of(content: &Content) -> Option<String> {
+    if let Some(report) = content.get::<CampaignReport>() {
+        return report.mean.map(|_| campaign::svg::picture(report));
+    }
+    let run = content.get::<Run>()?;
     crate::report(run).as_ref().map(picture::picture).or_else(|| Some(crate::measurement(run)?.picture()))
 }
 
@@ -89,7 +94,7 @@ async fn run_as(site: &Site, id: &str, form: &str) -> Result<(String, Vec<&'stat
         let store = Store::open(&place).map_err(Refused::failed)?;
         let found = maintenance::show(&store, &id, kinds).map_err(Refused::failed)?;
         let (_, content) = found.ok_or_else(|| Refused::not_found("run"))?;
-        let picture = content.get::<Run>().and_then(picture_of);
+        let picture = picture_of(&content);
         if form == "svg" {
             return picture.map(|it| (it, Vec::new())).ok_or_else(|| Refused::not_found("picture of this run"));
         }

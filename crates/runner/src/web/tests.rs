@@ -7,12 +7,15 @@ use super::source::{Ask, Now, Soon, Source};
 use super::*;
 use crate::lock;
 use crate::server::rights::Caller;
-use crate::stored::Store;
+use crate::stored::{Record as _, Store};
 use hyper_util::service::TowerToHyperService;
+use narrows_model::Unit;
+use narrows_model::run::campaign::{CampaignFactor, CampaignReport, Design, Step};
 use narrows_model::run::fleet::FleetMute;
 use narrows_model::run::grid::{CellState, Grid, GridCell, GridGroup, GridMetric};
-use narrows_model::run::history::StoredRun;
+use narrows_model::run::history::{Headline, StoredRun};
 use narrows_render::web::{Front, Trouble};
+use narrows_views::campaign::{Observed, Planned};
 use narrows_wire::api::Reason;
 use narrows_wire::token::Secret;
 use std::collections::BTreeMap;
@@ -249,6 +252,52 @@ async fn all_runs_between_two_hosts_are_counted_and_hosts_of_runs_have_a_page() 
     assert_eq!((get("/web/host?name=near").await.status, get("/web/host?name=nosuch").await.status), (200, 404));
     assert_eq!(get("/web/search?q=near").await.headers["location"], "/web/host?name=near");
     assert_eq!(get("/web/search?q=here+far").await.headers["location"], "/web/path?from=here&to=far");
+}
+
+/// Four blocks of a factor that doubles the goodput.
+fn campaign() -> CampaignReport {
+    let steps = (1..=8).map(|number| Step { number, block: number.div_ceil(2), host: 0, cell: vec![number % 2] });
+    let steps: Vec<Step> = steps.collect();
+    let run = |step: &Step| {
+        let value = [1e6, 2e6][step.cell[0]] + [0.0, 1e3, 4e3, 2e3][step.block - 1];
+        let figure = Ok(Headline::new("goodput up", value, Unit::BitsPerSecond));
+        (step.number, Observed { id: HOSTILE.to_owned(), started_unix_us: 0, figure })
+    };
+    let observed = steps.iter().map(run).collect();
+    let planned = Planned {
+        name: HOSTILE.to_owned(),
+        tag: "campaign:0a".to_owned(),
+        hosts: vec!["a".to_owned(), "b".to_owned()],
+        factors: vec![CampaignFactor { name: HOSTILE.to_owned(), levels: vec!["off".to_owned(), "on".to_owned()] }],
+        design: Design::Full,
+        blocks: 4,
+        steps,
+        better: None,
+    };
+    narrows_views::campaign::report(&planned, &observed, 0.01)
+}
+
+#[tokio::test]
+async fn a_campaign_is_listed_with_its_effects_and_has_a_picture_and_files() {
+    let (browser, report) = (Browser::new(), campaign());
+    let entry = StoredRun { id: "x7kq".to_owned(), tags: vec![report.tag.clone()], ..report.listed() };
+    let mut store = Store::open(&browser.store.path().join("runs.db")).expect("a store");
+    store.put(&entry, CampaignReport::KIND, &serde_json::to_vec(&report).expect("JSON")).expect("kept");
+    let (cookie, _) = browser.enter(2).await;
+    let get = async |page: &str| browser.send("GET", page, &[("cookie", &cookie)], "").await;
+    let list = get("/web/runs").await.text;
+    for words in ["<td>campaign", "a, b", "goodput up mean: 1.50 Mbit/s", "effect: 1 of 1 factor"] {
+        assert!(list.contains(words), "{words}: {list}");
+    }
+    let shown = get("/web/run?id=x7kq").await.text;
+    for words in ["<svg", "Main effects", "raises", "run.json?id=x7kq", "run.csv?id=x7kq", "run.svg?id=x7kq"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(!shown.contains("<img"), "{shown}");
+    for (form, begins) in [("json", "{"), ("csv", "step,block,host,"), ("svg", "<svg")] {
+        let got = get(&format!("/web/run.{form}?id=x7kq")).await;
+        assert!(got.status == 200 && got.text.starts_with(begins), "{form}: {}", got.text);
+    }
 }
 
 #[tokio::test]

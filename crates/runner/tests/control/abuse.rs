@@ -203,7 +203,8 @@ fn no_load_goes_to_an_address_that_did_not_ask_for_it() {
             https::ask(here(&server), &format!("POST /v1/sessions/{session}/{what}"), &token, body)
         };
         let plan = UdpPlan { direction: Direction::Down, duration_ms: 2_000, ..UdpPlan::default() };
-        let plan = serde_json::to_string(&TrialRequest { plan: plan.into(), light: false }).expect("JSON");
+        let plan = serde_json::to_string(&TrialRequest { plan: plan.into(), light: false, machine: String::new() })
+            .expect("JSON");
         // A socket of this address says hello for a new trial; what the server answers.
         let hello = |from: [u8; 4]| {
             let ready = ask("trials", &plan);

@@ -122,7 +122,9 @@ fn check(open: bool, answers: bool) {
                 let ask = |what: &str, body: &str| {
                     https::ask(to, &format!("POST /v1/sessions/{session}/{what}"), &token, body)
                 };
-                let request = serde_json::to_string(&TrialRequest { plan: plan.clone(), light: false }).expect("JSON");
+                let request =
+                    serde_json::to_string(&TrialRequest { plan: plan.clone(), light: false, machine: String::new() })
+                        .expect("JSON");
                 let ready = ask("trials", &request);
                 let ready: TrialReady =
                     serde_json::from_str(&ready[ready.find('{').expect("JSON")..]).expect("a trial");

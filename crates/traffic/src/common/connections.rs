@@ -80,11 +80,18 @@ pub struct Connections {
     pub streams: Vec<DataStream>,
     /// Those that are made while it runs.
     pub per_transaction: PerTransaction,
+    /// Both ends are on one machine, and may use the same CPUs.
+    pub beside: bool,
 }
 
 impl Connections {
     pub const fn of(streams: Vec<DataStream>) -> Self {
-        Self { streams, per_transaction: PerTransaction::Nothing }
+        Self { streams, per_transaction: PerTransaction::Nothing, beside: false }
+    }
+
+    /// The same of ends on one machine.
+    pub const fn beside(streams: Vec<DataStream>) -> Self {
+        Self { streams, per_transaction: PerTransaction::Nothing, beside: true }
     }
 
     /// The address of the other end, where a stream knows it.

@@ -66,6 +66,12 @@ impl ThreadClock {
         self.cpu_us_at_end.store(clock::thread_cpu_us(), Ordering::Relaxed);
     }
 
+    /// The thread, once it has begun and until it ended.
+    pub(crate) fn running(&self) -> Option<cpu::ThreadId> {
+        let ended = self.cpu_us_at_end.load(Ordering::Relaxed) != Self::RUNS;
+        Some(self.thread.load(Ordering::Relaxed)).filter(|id| *id != 0 && !ended).map(cpu::ThreadId)
+    }
+
     /// How long the data thread was ready and waited for a core; `None` before it began and once it has ended.
     pub(crate) fn wait_us(&self) -> Option<u64> {
         match self.thread.load(Ordering::Relaxed) {

@@ -8,6 +8,7 @@ pub(crate) mod error;
 pub(crate) mod fill;
 pub(crate) mod limits;
 pub(crate) mod outcome;
+pub(crate) mod placing;
 pub(crate) mod sampler;
 pub(crate) mod schedule;
 pub(crate) mod sequence_window;

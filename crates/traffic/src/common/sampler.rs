@@ -42,6 +42,14 @@ pub(crate) trait Streams {
         None
     }
 
+    /// Called at each check with the time since the start.
+    fn check(&mut self, _now_us: u64) {}
+
+    /// What there is to remark once the trial is over.
+    fn remark(&mut self) -> Option<String> {
+        None
+    }
+
     /// Called at each check with the time left until the planned end.
     fn approach_end(&mut self, _left_us: u64) {}
 
@@ -176,6 +184,9 @@ impl<'a, 'e, S: Streams> Sampler<'a, 'e, S> {
                 }
                 due = self.sampling.schedule.next(now);
             }
+            if self.moving {
+                self.streams.check(now);
+            }
             self.watch_end(now);
             let left = Duration::from_micros(due.0.saturating_sub(clock::micros_since(self.start)));
             match inbox.recv_timeout(if self.moving { left.min(CHECK_EVERY) } else { CHECK_EVERY }) {
@@ -189,6 +200,7 @@ impl<'a, 'e, S: Streams> Sampler<'a, 'e, S> {
         self.sample_host(now);
         self.report(now);
         let mut remarks = std::mem::take(&mut self.sampling.remarks);
+        remarks.extend(self.streams.remark());
         if !self.losses.is_empty() && !self.is_stopped() {
             remarks.append(&mut self.losses);
         }

@@ -64,7 +64,7 @@ impl Engine for RrPlan {
 /// it.
 fn run(plan: &RrPlan, connections: Connections, end: End<'_>) -> Result<RrEndRecord, TrafficError> {
     let place = end.place;
-    let Connections { streams, per_transaction } = connections;
+    let Connections { streams, per_transaction, .. } = connections;
     // The streams of requests come first, those of the load beside them after.
     let (load, mut streams): (Vec<_>, Vec<_>) = streams.into_iter().partition(|stream| stream.id >= plan.streams);
     check(place, plan, &streams, &per_transaction, &load)?;
@@ -142,7 +142,7 @@ fn run(plan: &RrPlan, connections: Connections, end: End<'_>) -> Result<RrEndRec
     let mut load_record = None;
     let (control, load_slot, stop, cpu_times) = (&control, &mut load_record, end.stop, end.cpu_times);
     let run_load = move |load_plan| {
-        let done = tcp::run(load_plan, load, End { place, stop, cpu_times, on_progress: &mut |_| {} });
+        let done = tcp::run(load_plan, Connections::of(load), End { place, stop, cpu_times, on_progress: &mut |_| {} });
         if done.is_err() {
             control.over.stop();
         }

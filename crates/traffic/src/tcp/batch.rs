@@ -31,15 +31,15 @@ impl Batch {
         Self { updated_at: now, bytes: 0, calls: 0, portion: 1 }
     }
 
-    /// Called after each call with its bytes and the totals so far.
+    /// Called after each call with its bytes and the totals of bytes and calls so far. `most`: no portion is larger.
     #[inline]
-    pub(super) fn moved(&mut self, socket: BorrowedFd<'_>, taken: usize, bytes: u64, calls: u64) {
+    pub(super) fn moved(&mut self, socket: BorrowedFd<'_>, taken: usize, (bytes, calls): (u64, u64), most: u32) {
         // The call reached its time limit: the rate has dropped.
         if taken < self.portion as usize {
             self.set(socket, 1);
         }
         if calls - self.calls >= UPDATE_AFTER_CALLS {
-            self.update(socket, bytes, calls);
+            self.update(socket, bytes, calls, most);
         }
     }
 
@@ -48,7 +48,7 @@ impl Batch {
         self.set(socket, 1);
     }
 
-    fn update(&mut self, socket: BorrowedFd<'_>, bytes: u64, calls: u64) {
+    fn update(&mut self, socket: BorrowedFd<'_>, bytes: u64, calls: u64, most: u32) {
         let now = clock::now();
         let passed = now.saturating_duration_since(self.updated_at);
         self.calls = calls;
@@ -56,7 +56,7 @@ impl Batch {
             return;
         }
         let buffer = tcp::receive_buffer(socket).unwrap_or(0);
-        let portion = portion(bytes - self.bytes, passed, buffer);
+        let portion = portion(bytes - self.bytes, passed, buffer).min(most);
         (self.updated_at, self.bytes) = (now, bytes);
         // Small changes are not worth a call.
         if portion > self.portion + self.portion / 2 || portion < self.portion - self.portion / 3 {

@@ -8,17 +8,19 @@ use crate::common::awake;
 use crate::common::connections::{Connections, DataStream, Layer, Socket};
 use crate::common::engine::{End, Engine};
 use crate::common::error::TrafficError;
+use crate::common::placing::{Placing, Seats};
 use crate::common::sampler::{self, Sampled, Sampling};
 use crate::common::schedule::{Schedule, Starts};
 use crate::common::threads::{Control, Work};
 use narrows_model::{LoadRecord, Plan as _, Snapshot, TcpEndRecord, TcpPlan, TcpStreamRecord, ZeroCopy};
+use narrows_sys::cpu;
 use std::net::TcpStream;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 impl Engine for TcpPlan {
     fn run(&self, connections: Connections, end: End<'_>) -> Result<LoadRecord, TrafficError> {
-        run(self, connections.streams, end).map(Into::into)
+        run(self, connections, end).map(Into::into)
     }
 }
 
@@ -30,7 +32,11 @@ impl Engine for TcpPlan {
 ///
 /// Every trial stops by itself: a sender at its deadline, a receiver [`crate::GRACE`] later at the latest, a stream of bytes when
 /// nothing moved for [`crate::common::limits::STALL`], and anything after [`TcpPlan::LONGEST_MS`].
-pub(crate) fn run(plan: &TcpPlan, streams: Vec<DataStream>, end: End<'_>) -> Result<TcpEndRecord, TrafficError> {
+pub(crate) fn run(
+    plan: &TcpPlan,
+    Connections { streams, beside, .. }: Connections,
+    end: End<'_>,
+) -> Result<TcpEndRecord, TrafficError> {
     let place = end.place;
     let mut remarks = Vec::new();
     let (mut records, mut seen, mut ways) = (Vec::new(), Vec::new(), Vec::new());
@@ -61,6 +67,7 @@ pub(crate) fn run(plan: &TcpPlan, streams: Vec<DataStream>, end: End<'_>) -> Res
         payload: sends.then(|| payload(plan, &mut remarks)),
         plain: OnceLock::new(),
         paces: Paces::new(plan),
+        seats: Seats::default(),
     };
     let counters: Vec<_> = records.iter().map(|_| Counters::new()).collect();
     let mut works = Vec::with_capacity(records.len());
@@ -86,9 +93,26 @@ pub(crate) fn run(plan: &TcpPlan, streams: Vec<DataStream>, end: End<'_>) -> Res
         after_senders: false,
         remarks,
     };
+    let is_kernels = seen.iter().all(|it| it.kernel().is_some());
+    let placing = Placing::new(
+        &plan.placement.as_deref().cloned().unwrap_or_default(),
+        place,
+        beside,
+        (records.len(), plan.duration_ms()),
+        &shared.seats,
+        cpu::machine(),
+    );
+    let placing = is_kernels.then_some(placing);
     let seen = seen.into_iter().map(Some).collect();
-    let mut streams =
-        TcpStreams { shared: &shared, records, seen, counters: &counters, last_calls: false, parting: Vec::new() };
+    let mut streams = TcpStreams {
+        shared: &shared,
+        records,
+        seen,
+        counters: &counters,
+        placing,
+        last_calls: false,
+        parting: Vec::new(),
+    };
     let Sampled { samples, host, remarks } = sampler::run(&control, works, &mut streams, sampling, end, |scope| {
         plan.awake.then(|| awake::keep(scope, &control.over).err()).flatten()
     })?;

@@ -5,7 +5,9 @@ use super::payload::Payload;
 use super::worker::{Left, Worker};
 use crate::common::limits::STALL;
 use crate::common::outcome::Outcome;
+use crate::common::placing::Seat;
 use crate::common::sockets::waits;
+use narrows_model::Receive;
 use narrows_sys::{clock, tcp};
 use std::io::ErrorKind;
 use std::net::{Shutdown, TcpStream};
@@ -14,6 +16,10 @@ use std::time::Duration;
 
 /// Read the clock at least once per this many bytes: a read costs a noticeable fraction of a small call.
 const CLOCK_EVERY_BYTES: usize = 64 << 10;
+
+/// What two ends on one core hand over at a time, where it is copied: a quarter of the second-level cache of common servers. Measured on
+/// Zen 4 (1 MiB), one stream: 16 to 38 Gbit/s without it, 36 to 39 with it.
+pub(super) const IN_CACHE_BYTES: usize = 256 << 10;
 
 /// The payload's method does not work on this kernel, and nothing was sent yet.
 struct Impossible;
@@ -38,6 +44,7 @@ fn send(worker: &Worker<'_>, stream: &TcpStream, payload: &Payload) -> Result<Ou
     let mut burn = Burn::new(worker.plan.application.write_cpu_us_per_mib);
     let (mut sent, mut calls, mut unclocked, mut at) = (0u64, 0u64, 0usize, 0usize);
     let mut moved_at = clock::now();
+    let (copied, mut unread) = (worker.plan.receive == Receive::Copy, 0);
     loop {
         let left = worker.total_bytes.map_or(u64::MAX, |total| total - sent);
         if left == 0 {
@@ -62,6 +69,12 @@ fn send(worker: &Worker<'_>, stream: &TcpStream, payload: &Payload) -> Result<Ou
                     at += taken;
                     message -= taken;
                     unclocked += taken;
+                    unread += taken;
+                    // Its receiver waits for this core, and what is not read soon leaves the cache.
+                    if copied && unread >= IN_CACHE_BYTES && worker.shared.seats.seat() != Seat::Apart {
+                        unread = 0;
+                        std::thread::yield_now();
+                    }
                     if worker.total_bytes.is_some() {
                         moved_at = clock::now();
                     }

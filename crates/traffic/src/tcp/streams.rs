@@ -4,6 +4,7 @@ use super::worker::{Counters, Left, Shared};
 use crate::common::connections::{Layer, Witness};
 use crate::common::limits::CALL_LIMIT;
 use crate::common::outcome::{Outcome, Remarks, Timing};
+use crate::common::placing::{self, Placing};
 use crate::common::sampler::Streams;
 use narrows_model::{Place, TcpInfo, TcpSample, TcpStreamRecord, Transport};
 use narrows_sys::tcp;
@@ -24,7 +25,7 @@ pub(super) enum Seen {
 }
 
 impl Seen {
-    const fn kernel(&self) -> Option<&Arc<TcpStream>> {
+    pub(super) const fn kernel(&self) -> Option<&Arc<TcpStream>> {
         match self {
             Self::Kernel(socket) => Some(socket),
             Self::Own(_) => None,
@@ -49,6 +50,8 @@ pub(super) struct TcpStreams<'a> {
     /// Until the stream ended.
     pub(super) seen: Vec<Option<Seen>>,
     pub(super) counters: &'a [Counters],
+    /// Where they run; `None` where other threads move the data.
+    pub(super) placing: Option<Placing<'a>>,
     pub(super) last_calls: bool,
     /// What has last words once all is counted, and what is aborted after them.
     pub(super) parting: Vec<Parting>,
@@ -130,6 +133,24 @@ impl Streams for TcpStreams<'_> {
             let _ = tcp::abort_on_close(&socket);
         }
         remarks
+    }
+
+    fn check(&mut self, now_us: u64) {
+        let Some(placing) = &mut self.placing else { return };
+        let (counters, seen) = (self.counters, &self.seen);
+        let incoming = || tcp::incoming_cpu(seen.first()?.as_ref()?.kernel()?);
+        placing.check(
+            now_us,
+            &placing::Seen {
+                threads: &|index| counters[index].thread.running(),
+                incoming: &incoming,
+                bytes: counters.iter().map(|it| it.get(0)).sum(),
+            },
+        );
+    }
+
+    fn remark(&mut self) -> Option<String> {
+        self.placing.as_ref()?.remark()
     }
 
     fn arrived(&self) -> u64 {

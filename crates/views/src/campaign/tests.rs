@@ -1,6 +1,7 @@
 //! A campaign with planted effects.
 
 use super::*;
+use crate::history::of_campaign;
 
 /// Two levels a factor; the figure of a step is what `of` says of its cell.
 pub(crate) fn planned(names: &[&str], design: Design, blocks: usize) -> Planned {
@@ -66,6 +67,11 @@ fn planted_effects_are_found_and_idle_factors_named() {
     // 200 and half of the interaction.
     assert!((report.effects[0].effect.unwrap() - 225.0).abs() < 1.0, "{:?}", report.effects[0]);
     assert_eq!((report.idle.clone(), report.runs.len()), (vec!["idle".to_owned()], 32));
+    let listed = of_campaign(&report);
+    assert_eq!((listed.server.as_str(), listed.verdict.as_str()), ("server", "effect: 2 of 3 factors"));
+    let names: Vec<&str> = listed.figures.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!((names, listed.figures[0].unit), (vec!["goodput up mean", "goodput up best"], Unit::BitsPerSecond));
+    assert_eq!(Some(listed.figures[0].value), report.mean);
     let best = report.best.expect("a best one");
     assert_eq!(&best.levels[..2], ["on", "off"]);
     assert!((best.gain.unwrap() - 0.2).abs() < 0.01 && best.gain_interval.unwrap()[0] > 0.19, "{best:?}");
@@ -84,13 +90,23 @@ fn a_time_is_better_where_it_is_lower_and_a_failed_run_is_left_out() {
     assert_eq!((all.cells[1].runs, all.runs[1].failed.as_deref()), (2, Some("no match")));
     assert_eq!(all.warnings, ["1 run failed; they are left out"]);
     runs.remove(&6);
-    assert_eq!(report(&plan, &runs, 0.01).warnings[1], "5 of 6 runs are made");
+    let part = report(&plan, &runs, 0.01);
+    assert_eq!(
+        (part.warnings[1].as_str(), of_campaign(&part).verdict),
+        ("5 of 6 runs are made", "ended early".to_owned())
+    );
 }
 
 #[test]
 fn nothing_measured_has_no_effects() {
     let plan = planned(&["a", "b"], Design::Full, 1);
-    let report = report(&plan, &BTreeMap::new(), 0.01);
-    assert_eq!((report.mean, report.effects.len(), report.best), (None, 0, None));
-    assert_eq!(report.cells.len(), 4);
+    let nothing = report(&plan, &BTreeMap::new(), 0.01);
+    assert_eq!((nothing.mean, nothing.effects.len(), &nothing.best), (None, 0, &None));
+    assert_eq!(nothing.cells.len(), 4);
+    let mut failed = measured(&plan, noise);
+    failed.values_mut().for_each(|it| it.figure = Err("no match".to_owned()));
+    let listed = of_campaign(&report(&plan, &failed, 0.01));
+    assert_eq!((listed.verdict.as_str(), listed.figures), ("nothing measured", Vec::new()));
+    let same = report(&plan, &measured(&plan, |_| 1.0), 0.01);
+    assert_eq!(of_campaign(&same).verdict, "no effect found");
 }

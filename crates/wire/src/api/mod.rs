@@ -126,6 +126,9 @@ pub struct TrialRequest {
     /// Whether of the server's host only the CPU times and the CPU quota are to be read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub light: bool,
+    /// The kernel and the CPUs of the client, as a word.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
 }
 
 /// The server waits for the trial's data connections.
@@ -139,6 +142,9 @@ pub struct TrialReady {
     pub data_port: u16,
     /// The plan as it will be run: the one asked for, within what this client may do.
     pub plan: LoadPlan,
+    /// The kernel and the CPUs of the server: where they are those of the client, both ends can run on one core.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
 }
 
 /// Starts a trial whose streams are open.

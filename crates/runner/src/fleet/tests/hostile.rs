@@ -1,12 +1,13 @@
 //! Results of a hostile agent: they harm neither the controller, nor the tests of others, nor who reads them.
 
+use super::super::requests::asked;
 use super::stolen::http;
 use super::*;
 use narrows_fleet::protocol::{Clock, OUTCOMES_MAX};
-use narrows_model::run::fleet::FleetSeries;
+use narrows_model::run::fleet::{FleetSeries, FleetSettings};
 use narrows_model::run::grid::GridMetric;
 use narrows_model::run::mesh::OneWay;
-use narrows_render::{Document, Format, Style, web};
+use narrows_render::{Document, Format, Style, fleet_settings, web};
 use narrows_wire::token::Secret;
 use std::collections::BTreeMap;
 
@@ -192,12 +193,19 @@ fn hostile_results_harm_neither_readers_nor_the_tests_of_others() {
         let grid = narrows_views::grid::of_mesh(&seen.mesh, metric, None);
         is_harmless("the page", &web::front(&reader, &front, &grid, &GridMetric::ALL), true);
     }
+    let settings = |host: &str| {
+        let command = Command::Settings { host: host.to_owned() };
+        let known: Option<FleetSettings> = asked(&running.users, &command).expect("settings");
+        fleet_settings::page(host, Ok(&known.expect("a host of it")))
+    };
+    assert!(settings("a").contains("2000 more are not shown"), "{}", settings("a"));
+    assert!(settings("b").contains("b has not sent its settings yet"), "{}", settings("b"));
     let of_a = web::Host {
         name: "a",
         of_fleet: seen.hosts.first(),
         troubles: front.troubles.iter().collect(),
         connections: None,
-        settings: None,
+        settings: Some(settings("a")),
         runs: None,
         changes: Vec::new(),
         paths: Vec::new(),

@@ -128,7 +128,7 @@ pub(crate) fn run_both(plan: &RrPlan) -> (RrEndRecord, RrEndRecord, Vec<Progress
 
 /// Connections that are made or answered while the trial runs.
 pub(crate) fn per_transaction(per_transaction: PerTransaction) -> Connections {
-    Connections { streams: Vec::new(), per_transaction }
+    Connections { per_transaction, ..Connections::of(Vec::new()) }
 }
 
 /// An accept path: reads hellos and answers transactions until told to end.
