@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::tools::{Mode, Way};
 use clap::{Parser, ValueEnum, value_parser};
 use std::path::PathBuf;
 
@@ -54,8 +55,17 @@ pub(crate) struct Args {
     /// Length of one measurement [default: 5, of frames 10; quick 2]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=3600))]
     seconds: Option<u32>,
+    /// What the ends of TCP loads do with each byte, each measured separately
+    #[arg(long, value_delimiter = ',', value_enum, default_value = "usual,copying,uncopied")]
+    pub(crate) modes: Vec<Mode>,
+    /// Directions of TCP loads, each measured separately
+    #[arg(long, value_delimiter = ',', value_enum, default_value = "up")]
+    pub(crate) ways: Vec<Way>,
+    /// The congestion control of both ends (of the route, so that it is that of every tool)
+    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    pub(crate) congestion_control: String,
     /// Numbers of TCP streams, each measured separately
-    #[arg(long, value_delimiter = ',', default_value = "1,2", value_parser = value_parser!(u32).range(1..=128))]
+    #[arg(long, value_delimiter = ',', default_value = "1,2,8", value_parser = value_parser!(u32).range(1..=128))]
     pub(crate) streams: Vec<u32>,
     /// UDP payload sizes, each measured separately: from the header of each tool to what a packet of 1500 bytes carries
     #[arg(long, value_delimiter = ',', default_value = "1448,64", value_parser = value_parser!(u32).range(64..=1472))]

@@ -53,6 +53,15 @@ impl Network {
         Ok(network)
     }
 
+    /// Has the routes of both ends set the congestion control of every connection.
+    pub(crate) fn control_congestion(&self, name: &str) -> Result<(), String> {
+        for end in [End::Client, End::Server] {
+            let route = ["route", "change", "198.18.0.0/24", "dev", DEVICE, "proto", "kernel", "scope", "link"];
+            self.ip(end, &[&route[..], &["congctl", name]].concat())?;
+        }
+        Ok(())
+    }
+
     /// Creates both namespaces and a pair with the given number of queues per direction and no addresses, for raw
     /// frames. No other traffic uses it.
     pub(crate) fn up_for_frames(queues: u32) -> Result<Self, String> {

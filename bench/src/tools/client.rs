@@ -1,19 +1,25 @@
 //! A tool's client: started on its end, limited in time, its output read to the end.
 
-use super::{Load, TcpReport, Tool, UdpReport};
+use super::{Load, TcpReport, Tool, UdpReport, Work};
 use crate::network::{End, Network};
 use serde_json::Value;
 use std::process::{Output, Stdio};
 
 impl Tool {
     /// One TCP measurement, as the client reports it.
-    pub(crate) fn measure_tcp(&self, network: &Network, streams: u32, seconds: u32) -> Result<TcpReport, String> {
+    pub(crate) fn measure_tcp(&self, network: &Network, work: &Work) -> Result<TcpReport, String> {
         let tcp = self.tcp.as_ref().ok_or_else(|| format!("{} is not asked for TCP here", self.name))?;
-        let output = self.client(network, (tcp.ask)(self.serving.port, streams, seconds), seconds)?;
+        let words = (tcp.ask)(self.serving.port, work).ok_or_else(|| format!("{} has no such load", self.name))?;
+        let output = self.client(network, words, work.seconds)?;
         let json: Value = serde_json::from_slice(&output.stdout)
             .map_err(|error| format!("{} gave no JSON ({error}): {}", self.name, complaint(&output)))?;
         let moved = (tcp.read)(&json).filter(|moved| moved.bytes > 0.0);
         moved.ok_or_else(|| format!("the JSON of {} does not say what it moved: {}", self.name, complaint(&output)))
+    }
+
+    /// Whether it has such a TCP load.
+    pub(crate) fn has(&self, work: &Work) -> bool {
+        self.tcp.as_ref().is_some_and(|tcp| (tcp.ask)(self.serving.port, work).is_some())
     }
 
     /// One UDP measurement, as the client reports it.

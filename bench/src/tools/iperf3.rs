@@ -1,6 +1,6 @@
 //! iperf3, as packaged, with its defaults.
 
-use super::{Tcp, TcpReport, Tool, Udp, UdpReport, words};
+use super::{Mode, Tcp, TcpReport, Tool, Udp, UdpReport, Work, words};
 use crate::network::SERVER;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,12 @@ use std::path::{Path, PathBuf};
 pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
     Ok(Tool {
         tcp: Some(Tcp {
-            ask: |port, streams, seconds| words(&format!("-c {SERVER} -p {port} -P {streams} -t {seconds} -J")),
+            // It copies unless it is told otherwise.
+            ask: |port, Work { streams, mode, way, seconds }| {
+                let mode = if *mode == Mode::Uncopied { "-Z --skip-rx-copy" } else { "" };
+                let (load, way) = (format!("-P {streams} -t {seconds} {mode}"), way.words());
+                Some(words(&format!("-c {SERVER} -p {port} {load} {way} -J")))
+            },
             read: read_tcp,
         }),
         udp: Some(Udp {
@@ -23,8 +28,11 @@ pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
 }
 
 fn read_tcp(json: &Value) -> Option<TcpReport> {
-    let sum = json.pointer("/end/sum_received")?;
-    Some(TcpReport { bytes: sum.get("bytes")?.as_f64()?, goodput_bps: sum.get("bits_per_second")?.as_f64()? })
+    // Of both ways the second one is beside the first.
+    let sums = [json.pointer("/end/sum_received"), json.pointer("/end/sum_received_bidir_reverse")];
+    let sum = |key: &str| sums.iter().flatten().map(|sum| sum.get(key)?.as_f64()).sum::<Option<f64>>();
+    sums[0]?;
+    Some(TcpReport { bytes: sum("bytes")?, goodput_bps: sum("bits_per_second")? })
 }
 
 fn read_udp(json: &Value) -> Option<UdpReport> {

@@ -11,7 +11,7 @@ mod xfr;
 
 pub(crate) use server::Server;
 use tool::Serving;
-pub(crate) use tool::{Load, PacingReport, Tcp, TcpReport, Tool, Udp, UdpReport, version, words};
+pub(crate) use tool::{Load, Mode, PacingReport, Tcp, TcpReport, Tool, Udp, UdpReport, Way, Work, version, words};
 
 use crate::args::{Args, Part};
 

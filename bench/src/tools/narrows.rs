@@ -1,7 +1,7 @@
 //! narrows itself, in three settings: as a user runs it, with everything sampled ten times a second, and with nothing sampled; and another
 //! build of it.
 
-use super::{PacingReport, Serving, Tcp, TcpReport, Tool, Udp, UdpReport, words};
+use super::{Mode, PacingReport, Serving, Tcp, TcpReport, Tool, Udp, UdpReport, Way, Work, words};
 use crate::network::SERVER;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(super) fn other(program: &Path) -> Result<Tool, PathBuf> {
 }
 
 fn whole(program: &Path, name: &'static str, port: u16) -> Result<Tool, PathBuf> {
-    let tool = setting(program, name, port, |port, streams, seconds| ask(port, streams, seconds, ""))?;
+    let tool = setting(program, name, port, |port, work| Some(ask(port, work, "")))?;
     let serve = words(&format!("serve --open --open-rate 1T --port {port}"));
     Ok(Tool {
         serving: Serving { words: Some(serve), ..tool.serving },
@@ -39,32 +39,44 @@ fn whole(program: &Path, name: &'static str, port: u16) -> Result<Tool, PathBuf>
 
 /// All collectors, ten samples a second.
 pub(super) fn sampling(program: &Path) -> Result<Tool, PathBuf> {
-    setting(program, "narrows, 100 ms", PORT, |port, streams, seconds| ask(port, streams, seconds, "--interval 100ms"))
+    setting(program, "narrows, 100 ms", PORT, |port, work| usual(port, work, "--interval 100ms"))
 }
 
 /// No collector at all.
 pub(super) fn bare(program: &Path) -> Result<Tool, PathBuf> {
-    setting(program, "narrows, bare", PORT, |port, streams, seconds| ask(port, streams, seconds, "--no-collect"))
+    setting(program, "narrows, bare", PORT, |port, work| usual(port, work, "--no-collect"))
 }
 
 fn setting(
     program: &Path,
     name: &'static str,
     port: u16,
-    ask: fn(u16, u32, u32) -> Vec<String>,
+    ask: fn(u16, &Work) -> Option<Vec<String>>,
 ) -> Result<Tool, PathBuf> {
     let tool = Tool::peer(name, program, "--version", "", port)?;
     let serving = Serving { words: None, ..tool.serving };
     Ok(Tool { own: true, serving, tcp: Some(Tcp { ask, read: read_tcp }), ..tool })
 }
 
-fn ask(port: u16, streams: u32, seconds: u32, more: &str) -> Vec<String> {
-    words(&format!("measure tcp {SERVER} --port {port} --streams {streams} --duration {seconds}s --format json {more}"))
+fn ask(port: u16, Work { streams, mode, way, seconds }: &Work, more: &str) -> Vec<String> {
+    let mode = match mode {
+        Mode::Usual => "",
+        Mode::Copying => "--zero-copy off --receive copy",
+        Mode::Uncopied => "--zero-copy on",
+    };
+    let (load, way) = (format!("--streams {streams} --duration {seconds}s {mode}"), way.words());
+    words(&format!("measure tcp {SERVER} --port {port} {load} {way} --format json {more}"))
+}
+
+/// What sampling costs is measured once.
+fn usual(port: u16, work: &Work, more: &str) -> Option<Vec<String>> {
+    (work.mode == Mode::Usual && work.way == Way::Up).then(|| ask(port, work, more))
 }
 
 fn read_tcp(json: &Value) -> Option<TcpReport> {
-    let flow = json.pointer("/summary/flows/0/total")?;
-    Some(TcpReport { bytes: flow.get("bytes")?.as_f64()?, goodput_bps: flow.get("goodput_bps")?.as_f64()? })
+    let flows = json.pointer("/summary/flows")?.as_array()?;
+    let sum = |key: &str| flows.iter().map(|flow| flow.get("total")?.get(key)?.as_f64()).sum::<Option<f64>>();
+    Some(TcpReport { bytes: sum("bytes")?, goodput_bps: sum("goodput_bps")? })
 }
 
 fn read_udp(json: &Value) -> Option<UdpReport> {

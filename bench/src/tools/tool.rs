@@ -1,6 +1,7 @@
 //! What a contender is: its program, its server, and how it measures.
 
 use crate::network::Listens;
+use clap::ValueEnum;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,8 +31,48 @@ pub(super) struct Serving {
 
 /// TCP: the client's arguments, and how to read its JSON.
 pub(crate) struct Tcp {
-    pub(super) ask: fn(port: u16, streams: u32, seconds: u32) -> Vec<String>,
+    /// `None`: it has no such load.
+    pub(super) ask: fn(port: u16, work: &Work) -> Option<Vec<String>>,
     pub(super) read: fn(&Value) -> Option<TcpReport>,
+}
+
+/// What the ends of a TCP load do with each byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// What each tool does unless it is told otherwise
+    Usual,
+    /// Both ends copy
+    Copying,
+    /// Neither end copies
+    Uncopied,
+}
+
+/// Which way its data goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Way {
+    Up,
+    Down,
+    Both,
+}
+
+impl Way {
+    /// The words of narrows and of iperf3.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Up => "",
+            Self::Down => "-R",
+            Self::Both => "--bidir",
+        }
+    }
+}
+
+/// A TCP load, the same for all tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Work {
+    pub(crate) streams: u32,
+    pub(crate) mode: Mode,
+    pub(crate) way: Way,
+    pub(crate) seconds: u32,
 }
 
 #[derive(Debug, PartialEq)]

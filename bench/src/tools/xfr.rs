@@ -1,6 +1,6 @@
 //! xfr, with its defaults (zero copy is one of them).
 
-use super::{Tcp, TcpReport, Tool, Udp, UdpReport, words};
+use super::{Mode, Tcp, TcpReport, Tool, Udp, UdpReport, Way, Work, words};
 use crate::network::SERVER;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 pub(super) fn tool(program: &Path) -> Result<Tool, PathBuf> {
     Ok(Tool {
         tcp: Some(Tcp {
-            ask: |port, streams, seconds| {
-                words(&format!("{SERVER} -p {port} -P {streams} -t {seconds}s --json --no-tui --no-update-check"))
+            ask: |port, Work { streams, mode, way, seconds }| {
+                let load = format!("{SERVER} -p {port} -P {streams} -t {seconds}s --json --no-tui --no-update-check");
+                (*mode == Mode::Usual && *way == Way::Up).then(|| words(&load))
             },
             read: read_tcp,
         }),

@@ -82,8 +82,12 @@ fn noise(values: &[f64]) -> f64 {
     median(&steps).unwrap_or(0.0) / (0.6745 * std::f64::consts::SQRT_2)
 }
 
+/// Of its distance from the others, a value is no further from the one beside it where both are of one level.
+const ALIKE: f64 = 0.1;
+
 /// Single values far off their neighbours become the neighbours' median (Hampel's filter). The first value of another level is like those
-/// behind it, the last like those before.
+/// behind it, the last like those before, and one on its way from the one to the other is between both: the noise is that of most values,
+/// which of a level far above them is small.
 fn without_outliers(values: &[f64], noise: f64) -> Vec<f64> {
     let near = |at: usize| &values[at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS + 1).min(values.len())];
     let sides = |at: usize| {
@@ -95,7 +99,13 @@ fn without_outliers(values: &[f64], noise: f64) -> Vec<f64> {
         .map(|(at, value)| {
             let middle = median(near(at)).unwrap_or(*value);
             let is_off = |side: &[f64]| median(side).is_none_or(|middle| (value - middle).abs() > OUTLIER * noise);
-            if noise > 0.0 && sides(at).into_iter().all(is_off) { middle } else { *value }
+            let medians = sides(at).map(median);
+            let is_between = matches!(medians, [Some(a), Some(b)] if (a.min(b)..=a.max(b)).contains(value));
+            let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|at| values.get(at));
+            let off = medians.into_iter().flatten().map(|it| (value - it).abs()).fold(f64::MAX, f64::min);
+            let is_alike = beside.into_iter().any(|it| (value - it).abs() <= ALIKE * off);
+            let is_single = noise > 0.0 && !is_between && !is_alike && sides(at).into_iter().all(is_off);
+            if is_single { middle } else { *value }
         })
         .collect()
 }
@@ -404,6 +414,15 @@ mod tests {
     }
 
     /// `NARROWS_SERIES=1000 cargo test -p narrows-stats change_points -- --nocapture` prints the figures of a thousand.
+    #[test]
+    fn a_step_to_a_level_far_above_the_noise_begins_with_its_first_value() {
+        let mut values = vec![60.0, 58.0, 61.0, 57.0, 86.0, 54.0, 60.0, 59.0, 62.0, 58.0, 60.0, 61.0];
+        values.extend([181e3, 222e3, 222e3, 221e3]);
+        let points = change_points(&values, &[], Options::default());
+        let found: Vec<(usize, f64)> = points.iter().map(|it| (it.at, it.after.round())).collect();
+        assert_eq!(found, [(12, 211_500.0)]);
+    }
+
     #[test]
     fn steps_are_found_and_little_else() {
         let number = std::env::var("NARROWS_SERIES").ok().and_then(|word| word.parse().ok()).unwrap_or(120usize);
