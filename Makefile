@@ -80,7 +80,7 @@ howto: .lab build ## every command of the tutorial, the how-tos and the pages fr
 pages: .lab build ## every page that narrows writes, looked at by Chromium and axe: widths, light, dark, print (as root; three minutes)
 	@.ci/pages $(NARROWS)
 
-bench: build ## TCP, UDP and frames: rates, loss, CPU, pacing, against their peers (as root; 35 minutes)
+bench: build ## TCP, UDP and frames: rates, loss, CPU, pacing, against their peers (as root; 50 minutes)
 	$(CARGO) run --release --locked $(CARGO_FLAGS) -p narrows-bench -- --narrows $(NARROWS)
 
 store-check: setup ## the store: twenty killed writers; change points of 1,000 simulated series (minutes)

@@ -82,7 +82,7 @@ fn noise(values: &[f64]) -> f64 {
     median(&steps).unwrap_or(0.0) / (0.6745 * std::f64::consts::SQRT_2)
 }
 
-/// Of its distance from the others, a value is no further from the one beside it where both are of one level.
+/// Where a value and the one beside it are of one level, they are no further apart than this part of the way to the others.
 const ALIKE: f64 = 0.1;
 
 /// Single values far off their neighbours become the neighbours' median (Hampel's filter). The first value of another level is like those
@@ -413,7 +413,6 @@ mod tests {
         assert!(found[0].at == 26 && (found[0].after - 321.0).abs() < 3.0, "{found:?}");
     }
 
-    /// `NARROWS_SERIES=1000 cargo test -p narrows-stats change_points -- --nocapture` prints the figures of a thousand.
     #[test]
     fn a_step_to_a_level_far_above_the_noise_begins_with_its_first_value() {
         let mut values = vec![60.0, 58.0, 61.0, 57.0, 86.0, 54.0, 60.0, 59.0, 62.0, 58.0, 60.0, 61.0];
@@ -423,6 +422,7 @@ mod tests {
         assert_eq!(found, [(12, 211_500.0)]);
     }
 
+    /// `NARROWS_SERIES=1000 cargo test -p narrows-stats change_points -- --nocapture` prints the figures of a thousand.
     #[test]
     fn steps_are_found_and_little_else() {
         let number = std::env::var("NARROWS_SERIES").ok().and_then(|word| word.parse().ok()).unwrap_or(120usize);

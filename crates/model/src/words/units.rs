@@ -126,7 +126,7 @@ pub fn parse_bps(word: &str) -> Result<u64, UnitError> {
 }
 
 /// Reads a list of numbers as the kernel writes CPUs, `0-3,8`, in its order; nothing is an empty list.
-/// Errors: the part that is none, or with which there are more than `most`.
+/// Errors: the part that is neither a number nor a range, or with which there are more than `most` numbers.
 pub fn parse_list(text: &str, most: usize) -> Result<Vec<u32>, String> {
     let mut numbers = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {

@@ -70,7 +70,7 @@ pub(crate) struct TcpLoadArgs {
     #[arg(long, value_enum, default_value = "discard", hide_short_help = true)]
     receive: ReceiveWord,
     /// How data threads are placed on CPUs
-    #[arg(long, value_enum, default_value = "auto", hide_short_help = true)]
+    #[arg(long, value_enum, default_value = "auto", requires_if("list", "cpus"), hide_short_help = true)]
     pin: PinWord,
     /// CPUs of the data threads here, and of the server's after a slash
     #[arg(long, value_name = "LIST[/LIST]", value_parser = cpus, hide_short_help = true)]

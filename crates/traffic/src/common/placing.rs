@@ -99,19 +99,20 @@ pub(crate) struct Placing<'a> {
 }
 
 impl<'a> Placing<'a> {
-    /// `lasts_ms`: how long the load lasts, if that is known; `beside`: whether the other end is on this machine.
+    /// `lasts_ms`: how long the load lasts, if that is known; `beside`: whether the other end is on this machine; `allowed`: the CPUs that
+    /// this process may use now, which somebody may have changed since it began.
     pub(crate) fn new(
         plan: &Placement,
         place: Place,
         beside: bool,
         (streams, lasts_ms): (usize, Option<u64>),
         seats: &'a Seats,
-        machine: &'a Machine,
+        (machine, allowed): (&'a Machine, Vec<u32>),
     ) -> Self {
         let chosen = plan.cpus(place);
-        let cpus = if chosen.is_empty() { machine.cpus.clone() } else { chosen.to_vec() };
         // Where the CPUs of one end are chosen, those of the other are others.
-        let beside = beside && plan.client_cpus == plan.server_cpus;
+        let beside = beside && plan.client_cpus == plan.server_cpus && allowed == machine.cpus;
+        let cpus = if chosen.is_empty() { allowed } else { chosen.to_vec() };
         let tries = plan.pin == Pin::Auto && lasts_ms.is_none_or(|ms| ms >= LEAST_MS) && cpus.len() > 1;
         let stage = match chosen.is_empty() {
             true if !tries => Stage::Over,
@@ -125,6 +126,13 @@ impl<'a> Placing<'a> {
     fn pin_all(&self, seen: &Seen<'_>, cpus: impl Fn(usize) -> Vec<u32>) -> narrows_sys::Result<()> {
         let mut all = (0..self.streams).filter_map(|index| Some((index, (seen.threads)(index)?)));
         all.try_for_each(|(index, thread)| cpu::pin_thread(thread, &cpus(index)))
+    }
+
+    /// They run where the scheduler places them.
+    fn release(&self, seen: &Seen<'_>) {
+        // A thread that has ended needs no other place.
+        let _ = self.pin_all(seen, |_| self.cpus.clone());
+        self.seats.set(Seat::Apart);
     }
 
     fn one_each(&self, index: usize) -> Vec<u32> {
@@ -145,19 +153,20 @@ impl<'a> Placing<'a> {
 
     /// Puts the other placement in force; what it is, or `None` where there is no other.
     fn tries(&self, seen: &Seen<'_>) -> Option<String> {
-        if self.beside {
-            self.pin_all(seen, |index| self.one_each(index)).ok()?;
+        let (done, words) = if self.beside {
             self.seats.set(if self.streams <= self.cpus.len() { Seat::One } else { Seat::Several });
-            return Some("both ends are on this machine: each stream has both its ends on one core".to_owned());
+            let words = "each stream has both its ends on one core of this machine".to_owned();
+            (self.pin_all(seen, |index| self.one_each(index)), words)
+        } else {
+            let near = self.near((seen.incoming)());
+            let words = format!("data threads run on {} cores beside the one that takes the packets in", near.len());
+            near.first()?;
+            (self.pin_all(seen, |_| near.clone()), words)
+        };
+        if done.is_err() {
+            self.release(seen);
         }
-        let near = self.near((seen.incoming)());
-        let first = near.first()?;
-        let words = format!(
-            "data threads run beside the core that takes the packets in, on {} cores from CPU {first}",
-            near.len()
-        );
-        self.pin_all(seen, |_| near.clone()).ok()?;
-        Some(words)
+        done.ok().map(|()| words)
     }
 
     /// Called some times in a tenth of a second.
@@ -198,9 +207,7 @@ impl<'a> Placing<'a> {
                 if after >= ENOUGH * before {
                     self.kept = self.kept.take().map(|(words, _)| (words, [before, after]));
                 } else {
-                    // A thread that has ended needs no other place.
-                    let _ = self.pin_all(seen, |_| self.cpus.clone());
-                    self.seats.set(Seat::Apart);
+                    self.release(seen);
                     self.kept = None;
                 }
                 Stage::Over
@@ -220,9 +227,7 @@ impl<'a> Placing<'a> {
             return None;
         }
         let (before, after) = (units::bps(*before), units::bps(*after));
-        Some(format!(
-            "{words}, which moved {after} in a tenth of a second instead of {before} (`--pin none` leaves it to the scheduler)"
-        ))
+        Some(format!("{words}: {after} at first instead of {before} (`--pin none`: as the scheduler places them)"))
     }
 }
 
@@ -234,6 +239,11 @@ mod tests {
         // Pairs of siblings; four share a cache.
         let near = |cpu: u32| [format!("{},{}", cpu & !1, cpu | 1), format!("{}-{}\n", cpu & !3, cpu | 3)];
         Machine { word: "a".to_owned(), cpus: (0..cpus).collect(), near: (0..cpus).map(near).collect() }
+    }
+
+    /// A process that may use all of it.
+    fn at(machine: &Machine) -> (&Machine, Vec<u32>) {
+        (machine, machine.cpus.clone())
     }
 
     /// The rates that a load has by the scheduler and as it is tried; what is remarked of it, and how it sits at its end.
@@ -251,10 +261,10 @@ mod tests {
     #[test]
     fn the_placement_that_moves_more_is_kept_and_a_slow_load_is_left_alone() {
         let (seats, machine, auto) = (Seats::default(), machine(2), Placement::default());
-        let new = |streams, ms| Placing::new(&auto, Place::Client, true, (streams, ms), &seats, &machine);
+        let new = |streams, ms| Placing::new(&auto, Place::Client, true, (streams, ms), &seats, at(&machine));
         let remark = run(&mut new(2, Some(10_000)), [27e9, 51e9]).expect("it moved more");
         assert!(
-            remark.contains("on one core, which moved 51.0 Gbit/s") && remark.contains("instead of 27.0 Gbit/s"),
+            remark.contains("on one core of this machine: 51.0 Gbit/s at first instead of 27.0 Gbit/s"),
             "{remark}"
         );
         assert_eq!(seats.seat(), Seat::One);
@@ -271,14 +281,14 @@ mod tests {
     #[test]
     fn far_ends_run_beside_the_core_of_the_interrupts() {
         let (seats, large, auto) = (Seats::default(), machine(8), Placement::default());
-        let new = |machine| Placing::new(&auto, Place::Server, false, (1, None), &seats, machine);
+        let new = |machine| Placing::new(&auto, Place::Server, false, (1, None), &seats, at(machine));
         assert_eq!(new(&large).near(Some(5)), [6, 7]);
         assert_eq!((new(&large).near(None), new(&large).near(Some(99))), (vec![], vec![]));
         let small = machine(2);
         assert_eq!(new(&small).near(Some(1)), Vec::<u32>::new());
         let remark = run(&mut new(&large), [20e9, 30e9]).expect("it moved more");
         assert!(
-            remark.starts_with("data threads run beside the core that takes the packets in, on 2 cores from CPU 6"),
+            remark.starts_with("data threads run on 2 cores beside the one that takes the packets in: 30.0 Gbit/s"),
             "{remark}"
         );
         assert_eq!(seats.seat(), Seat::Apart);
@@ -289,14 +299,15 @@ mod tests {
         let (seats, machine) = (Seats::default(), machine(4));
         let chosen =
             |pin, client_cpus: &[u32]| Placement { pin, client_cpus: client_cpus.to_vec(), server_cpus: vec![] };
-        let stage = |plan: &Placement| Placing::new(plan, Place::Client, true, (1, None), &seats, &machine).stage;
+        let stage = |plan: &Placement| Placing::new(plan, Place::Client, true, (1, None), &seats, at(&machine)).stage;
         assert_eq!(stage(&chosen(Pin::None, &[])), Stage::Over);
         assert_eq!(stage(&chosen(Pin::None, &[1])), Stage::Begins);
         assert_eq!(stage(&chosen(Pin::List, &[1, 3])), Stage::Begins);
         let plan = chosen(Pin::Auto, &[1, 3]);
-        let mut placing = Placing::new(&plan, Place::Client, true, (1, None), &seats, &machine);
-        // The server's threads may be anywhere.
-        assert!(!placing.beside);
+        let mut placing = Placing::new(&plan, Place::Client, true, (1, None), &seats, at(&machine));
+        // The server's threads may be anywhere; so may those of a process that was moved since it began.
+        let moved = Placing::new(&Placement::default(), Place::Client, true, (1, None), &seats, (&machine, vec![0, 1]));
+        assert_eq!((placing.beside, moved.beside, moved.cpus), (false, false, vec![0, 1]));
         let thread = std::thread::spawn(|| {
             let seen = |placing: &mut Placing<'_>| {
                 let threads = |_| Some(ThreadId(0));
@@ -305,11 +316,11 @@ mod tests {
             let machine = cpu::machine();
             let (seats, last) = (Seats::default(), *machine.cpus.last().expect("a CPU"));
             let plan = Placement { pin: Pin::List, client_cpus: vec![last], server_cpus: vec![] };
-            let mut placing = Placing::new(&plan, Place::Client, false, (1, None), &seats, machine);
+            let mut placing = Placing::new(&plan, Place::Client, false, (1, None), &seats, at(machine));
             seen(&mut placing);
             assert_eq!((cpu::allowed_cpus().ok(), placing.remark()), (Some(vec![last]), None));
             let plan = Placement { client_cpus: vec![1023], ..plan };
-            let mut placing = Placing::new(&plan, Place::Client, false, (1, None), &seats, machine);
+            let mut placing = Placing::new(&plan, Place::Client, false, (1, None), &seats, at(machine));
             seen(&mut placing);
             assert!(placing.remark().expect("no such CPU").contains("run on any CPU"));
         });

@@ -100,7 +100,7 @@ pub(crate) fn run(
         beside,
         (records.len(), plan.duration_ms()),
         &shared.seats,
-        cpu::machine(),
+        (cpu::machine(), cpu::allowed_cpus().unwrap_or_default()),
     );
     let placing = is_kernels.then_some(placing);
     let seen = seen.into_iter().map(Some).collect();
