@@ -34,7 +34,7 @@ impl Cli {
             Meant::Say(form) => Err(Failure::usage(format!("this is the form of iperf3; narrows does it by: {form}"))),
             Meant::This(arguments) => Self::parsed(arguments).or_else(|error| match habits::answer(&error) {
                 Some(answer) => Err(Failure::usage(answer)),
-                None => error.exit(),
+                None => habits::without_value_tip(error).exit(),
             }),
         }
     }

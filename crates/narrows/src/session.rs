@@ -46,8 +46,15 @@ pub(crate) struct Far {
     pub(crate) open: Open,
     /// Raised by Ctrl-C.
     pub(crate) stop: Stop,
-    /// What the far end says of changes of its host.
-    pub(crate) tune: Result<(), String>,
+    pub(crate) tune: Tuning,
+}
+
+/// Whose settings may be changed, and why no others.
+pub(crate) enum Tuning {
+    Both,
+    /// Only this host's.
+    Here(String),
+    Neither(String),
 }
 
 /// Finds the far end; of narrows, connects to it. Flags as of [`Connection::open`].
@@ -60,12 +67,14 @@ pub(crate) fn far(remote: &RemoteArgs, tune: bool, collect: bool) -> Result<Far,
     }
     let connection = Connection::open(remote, tune, collect)?;
     let hello = connection.remote.hello();
-    let allowed = hello.permissions.tune.then_some(()).ok_or_else(|| {
-        format!(
-            "cannot tune {}: its server does not allow it; restart it with `narrows serve --allow-tune`, or drop --try",
+    let allowed = if hello.permissions.tune {
+        Tuning::Both
+    } else {
+        Tuning::Here(format!(
+            "the server on {} does not allow changes there: only fixes of this host are tried; `narrows serve --allow-tune` there allows all",
             hello.host
-        )
-    });
+        ))
+    };
     let (target, stop) = (connection.remote.target(), connection.stop.clone());
     let open = move |tuner, quiet| Ok(Box::new(connection.ends(tuner, quiet)?) as Box<dyn Ends>);
     Ok(Far { target, open: Box::new(open), stop, tune: allowed })
@@ -82,7 +91,7 @@ pub(crate) fn foreign<F: Foreign + 'static>(far: F, collect: bool) -> Result<Far
         F::NAME
     );
     let open = Box::new(move |_, _| Ok(Box::new(ForeignEnds::new(far, here)) as Box<dyn Ends>));
-    Ok(Far { target, open, stop, tune: Err(no_tune) })
+    Ok(Far { target, open, stop, tune: Tuning::Neither(no_tune) })
 }
 
 /// Opens a session and shows the position in the queue meanwhile; Ctrl-C ends the wait.

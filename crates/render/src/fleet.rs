@@ -168,7 +168,7 @@ fn off(host: &FleetHost) -> Option<String> {
 }
 
 /// `3 s`, `1 min`, `7 min 48 s`, `30 days`: in its two largest units.
-fn time(ms: u64) -> String {
+pub(crate) fn time(ms: u64) -> String {
     let and = |whole: String, rest: u64, unit: &str| if rest == 0 { whole } else { format!("{whole} {rest} {unit}") };
     match ms {
         0 => "0 s".to_owned(),

@@ -2,6 +2,7 @@
 //! path profile (offered against delivered rate, and the queue that each step made).
 
 use crate::diagnosis::budget::parts;
+use crate::diagnosis::kept::is_kept;
 use crate::diagnosis::path_profile::sentences;
 use crate::diagnosis::places::on;
 use crate::diagnosis::roofline::{binds, farthest};
@@ -52,6 +53,7 @@ pub(crate) fn on_page(report: &Report) -> String {
 fn drawn(report: &Report, from: f64) -> String {
     let verdict = &report.verdict;
     let (word, color) = match verdict.status {
+        _ if is_kept(report) => ("WAS LIMITED", palette::GREEN),
         Status::Limited => ("LIMITED", palette::VERMILION),
         Status::Healthy => ("HEALTHY", palette::GREEN),
         Status::Suspected => ("SUSPECTED", palette::ORANGE),
@@ -63,7 +65,7 @@ fn drawn(report: &Report, from: f64) -> String {
     });
     let title = said.unwrap_or_else(|| word.to_owned());
     let subtitle = Font::SUBTITLE.fit(&clean(&verdict.headline), WIDTH - 2.0 * MARGIN);
-    let commands = cause.map(|cause| cause.fix.commands.as_slice()).unwrap_or_default();
+    let commands = cause.filter(|_| !is_kept(report)).map(|cause| cause.fix.commands.as_slice()).unwrap_or_default();
     let limits = &report.accounts.roofline[..SHOWN.min(report.accounts.roofline.len())];
     let profile = report.accounts.path_profile.as_ref();
     let section = |rows: usize, high: f64| if rows == 0 { 0.0 } else { HEADING_HIGH + rows as f64 * high };

@@ -123,7 +123,7 @@ pub fn predicted(interval_bps: Option<[f64; 2]>) -> String {
     interval_bps.map_or_else(|| "at least: more was not measured".to_owned(), range)
 }
 
-/// The gain of a fix with its interval: `17.1 times (16.7 to 17.5 at 95 %)`, `1.48 times (…)`.
+/// The gain of a fix with its interval: `17.1 times as much, 16.7 to 17.5 at 95 %`.
 pub fn times(proof: &ProofView) -> String {
     let (Some(gain), Some([low, high])) = (proof.gain, proof.gain_interval) else {
         return "nothing arrived without the fix".to_owned();
@@ -135,7 +135,7 @@ pub fn times(proof: &ProofView) -> String {
     } else {
         2
     };
-    format!("{gain:.digits$} times ({low:.digits$} to {high:.digits$} at 95 %)")
+    format!("{gain:.digits$} times as much, {low:.digits$} to {high:.digits$} at 95 %")
 }
 
 /// `97 %`, `<1 %`, `0 %`: a share in whole percent.

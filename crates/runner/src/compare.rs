@@ -85,13 +85,7 @@ impl Loaded {
             return Some(Ok(run.clone()));
         }
         let Values::Runs(runs) = &self.side.values else { return None };
-        match stored::load(Path::new(&runs.first()?.id), kinds) {
-            Ok(run) => Some(Ok(run)),
-            Err(LoadError::Other(id, _)) => {
-                Some(Err(format!("the parameters of the hosts were not recorded in run {id}")))
-            }
-            Err(error) => Some(Err(error.to_string())),
-        }
+        Some(stored::with_inventory(&runs.first()?.id, kinds))
     }
 }
 

@@ -52,6 +52,8 @@ const NEIGHBOURS: usize = 5;
 const EFFECT_MIN: f64 = 1.0;
 /// The smallest part of a split: fewer values have no variance worth a test.
 const PART_MIN: usize = 3;
+/// Fewer values have no change point.
+pub const VALUES_MIN: usize = 2 * PART_MIN;
 const DAY_US: u64 = 86_400_000_000;
 /// A weekly pattern is estimated from this many days with values.
 const DAYS_MIN: usize = 28;
@@ -61,9 +63,9 @@ const CHI2_6_99: f64 = 16.81;
 /// The change points of `values`, in order. `unix_us`: when each was measured, sorted; empty if it is not known, which leaves a
 /// weekly pattern in.
 ///
-/// Empty for fewer than six values, and where a value is not finite.
+/// Empty for fewer than [`VALUES_MIN`] values, and where a value is not finite.
 pub fn change_points(values: &[f64], unix_us: &[u64], options: Options) -> Vec<ChangePoint> {
-    if values.len() < 2 * PART_MIN || !finite(values) || options.window < 2 * PART_MIN {
+    if values.len() < VALUES_MIN || !finite(values) || options.window < VALUES_MIN {
         return Vec::new();
     }
     let noise = noise(values);
@@ -191,7 +193,7 @@ fn divide(values: &[f64], offset: usize, p_max: f64, found: &mut Vec<usize>) {
 /// The split with the largest E-divisive statistic: over all ends of the right side, as Matteson and James's equation 5.
 fn best_split(values: &[f64]) -> Option<usize> {
     let n = values.len();
-    if n < 2 * PART_MIN {
+    if n < VALUES_MIN {
         return None;
     }
     // sums[i][j]: of |a − b| over a in the first i and b in the first j values.

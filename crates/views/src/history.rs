@@ -10,14 +10,14 @@ use narrows_model::run::RunPlan;
 use narrows_model::run::campaign::{CampaignReport, EffectVerdict};
 use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{
-    Headline, StoredRun, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
+    Headline, StoredRun, TREND_RUNS_MIN, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
 };
 use narrows_model::run::sweep::SweepRow;
 use narrows_model::trace::report::TraceEnd;
 use narrows_model::words::figures::float;
 use narrows_model::words::show::plural;
 use narrows_model::{Ending, LoadPlan, Run, TraceProtocol, TraceRecord, Unit};
-use narrows_stats::change_points::{Options, change_points};
+use narrows_stats::change_points::{Options, VALUES_MIN, change_points};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of headline figures of a run: of a sweep with many points those of the first rows.
@@ -263,6 +263,9 @@ fn swept(run: &Run) -> Vec<Headline> {
     });
     first.chain(more.flatten()).collect()
 }
+
+/// What reports say is what the search for change points needs.
+const _: () = assert!(TREND_RUNS_MIN == VALUES_MIN);
 
 /// Figures over time. Each run comes with the figure that is meant, in the order of time; runs with the same hosts, family, command,
 /// plan and figure are a series. The inventory of the changes is [`inventory`]'s.

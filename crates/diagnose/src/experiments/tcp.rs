@@ -147,6 +147,7 @@ pub static LOOPBACK: Experiment = Experiment {
             omit_ms: 200,
             interval_ms: load.interval_ms,
             message_bytes: load.message_bytes,
+            keeps_message_bytes: load.keeps_message_bytes,
             ..TcpPlan::default()
         }))
     }),

@@ -30,7 +30,7 @@ pub use tcp::tcp_ledger;
 
 pub(crate) use accounting::Accounting;
 use claim::Entry;
-use narrows_model::diagnosis::ledger::{Ledger, Stage};
+use narrows_model::diagnosis::ledger::{Ledger, ONE_END_SILENT, Stage};
 use narrows_model::load::udp::UdpTrial;
 use narrows_model::{FactKey, Flow, keys};
 pub(crate) use tcp::sent_and_arrived;
@@ -112,7 +112,7 @@ pub fn ledger(trial: UdpTrial<'_>, flow: Flow) -> Ledger {
     let missing = i128::from(accounting.offered) - i128::from(accounting.delivered);
     let blurred = wire::book(&accounting, &mut entries, missing, &mut remarks);
     if accounting.silent(flow.sender()) || accounting.silent(flow.receiver()) {
-        remarks.push("one end gave no counters: loss there cannot be distinguished from loss on the path".to_owned());
+        remarks.push(ONE_END_SILENT.to_owned());
     }
     settle(&accounting, entries, remarks, blurred, "datagrams")
 }

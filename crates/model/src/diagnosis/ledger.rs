@@ -24,6 +24,16 @@ pub struct Stage {
     pub source: String,
 }
 
+/// The remark of a ledger to which one end contributed nothing.
+pub const ONE_END_SILENT: &str = "one end gave no counters: loss there cannot be distinguished from loss on the path";
+
+impl Ledger {
+    /// Whether one end gave no counters: what it lost is not known apart from what the path lost.
+    pub fn one_end_is_silent(&self) -> bool {
+        self.remarks.iter().any(|remark| remark == ONE_END_SILENT)
+    }
+}
+
 /// The ledger of one flow over one trial. `offered = Σ dropped + delivered + unexplained`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Ledger {

@@ -28,7 +28,7 @@ pub enum ZeroCopy {
     /// The engine decides by what helps on this kernel.
     #[default]
     Auto,
-    /// Pages of a file in memory are sent by reference (`sendfile`).
+    /// Pages of a file in memory are sent by reference (`tee`, `splice`).
     On,
     /// Plain `send` from a user buffer.
     Off,
@@ -108,6 +108,9 @@ pub struct TcpPlan {
     pub interval_ms: u64,
     /// Bytes handed to the kernel in one call.
     pub message_bytes: u32,
+    /// A fast sender does not hand over more, as it does otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_message_bytes: bool,
     /// `SO_SNDBUF` asked for on every sending socket.
     pub send_buffer_bytes: Option<u32>,
     /// `SO_RCVBUF` asked for on every receiving socket, before the connection is made.
@@ -163,6 +166,7 @@ impl Default for TcpPlan {
             omit_ms: 0,
             interval_ms: 1_000,
             message_bytes: 128 << 10,
+            keeps_message_bytes: false,
             send_buffer_bytes: None,
             receive_buffer_bytes: None,
             congestion_control: None,
@@ -398,7 +402,7 @@ pub struct TcpStreamRecord {
     pub sndbuf_bytes: Option<u32>,
     /// `SO_RCVBUF` as obtained right after the connection was made.
     pub rcvbuf_bytes: Option<u32>,
-    /// How the sender handed its bytes over: `send`, `sendfile`; how the receiver took them: `recv`, `discard`.
+    /// How the sender handed its bytes over: `send`, `splice`; how the receiver took them: `recv`, `discard`.
     pub method: String,
     /// In the order of time; the first is taken right after the connection was made, the last after the last byte.
     pub samples: Vec<TcpSample>,

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: &str = "narrows.history/1";
 /// The name of the JSON form of figures over time.
 pub const TREND_SCHEMA: &str = "narrows.trend/1";
+/// A series of fewer runs has no change point.
+pub const TREND_RUNS_MIN: usize = 6;
 
 /// One headline figure of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -414,13 +414,15 @@ pub struct ProofView {
 }
 
 impl ProofView {
-    /// The prediction, in words: `634 Mbit/s`, `at least 1.25 Gbit/s`, `nothing`.
+    /// The prediction, in words: `predicted 634 Mbit/s`, `predicted at least 1.25 Gbit/s`, or why there is none.
     pub fn predicted_words(&self) -> String {
         let bps = units::bps(self.predicted_bps);
         match self.predicted_interval_bps {
-            _ if self.predicted_bps <= 0.0 => "nothing".to_owned(),
-            Some(_) => bps,
-            None => format!("at least {bps}"),
+            _ if self.predicted_bps <= 0.0 => {
+                "no prediction was possible, because nothing was measured above this limit before the fix".to_owned()
+            }
+            Some(_) => format!("predicted {bps}"),
+            None => format!("predicted at least {bps}"),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::flags::{
 };
 use crate::output::{print, written};
 use crate::progress::{Progress, SavedRun};
-use crate::session::{Far, INTERRUPTED, far, tuner};
+use crate::session::{Far, INTERRUPTED, Tuning, far, tuner};
 use crate::tui::Tui;
 use narrows_model::load::profile::ProfilePlan;
 use narrows_model::words::show::clean;
@@ -62,7 +62,7 @@ fn with_udp(flag: clap::Arg) -> clap::Arg {
     mut_arg("omit", |it| it.hide_short_help(true)),
     mut_arg("congestion_control", |it| it.hide_short_help(true)),
     mut_arg("size", |it| {
-        it.alias("datagram").default_value("128k").default_value_if("udp", "true", "largest").help(
+        it.alias("datagram").default_value("auto").default_value_if("udp", "true", "largest").help(
             "Read and write size; UDP payload with --udp",
         )
     }),
@@ -121,6 +121,8 @@ pub(crate) struct Args {
     underlay: Option<Underlay>,
     /// Apply and prove each fix in turn, then roll back
     ///
+    /// Only the host that a fix changes must allow it: the server with `narrows serve --allow-tune`, this host with root.
+    /// Each proof is 2 x --pairs loads at full rate, of which --budget-bytes limits none; --duration and, of TCP, --bytes limit each.
     /// Exits with 0 if nothing limits after them.
     #[arg(long = "try")]
     try_fixes: bool,
@@ -167,8 +169,10 @@ impl Args {
         }
         self.view.tui.check()?;
         let Far { target, open, tune, stop } = far(&self.remote, self.try_fixes, true)?;
-        if self.try_fixes {
-            tune.map_err(Failure::run)?;
+        match tune {
+            Tuning::Neither(why) if self.try_fixes => return Err(Failure::run(why)),
+            Tuning::Here(why) if self.try_fixes => crate::failure::note!("{why}"),
+            _ => {}
         }
         let ways: &[Direction] = match self.load.direction.direction() {
             Direction::Both => &[Direction::Up, Direction::Down],

@@ -338,8 +338,10 @@ fn target(word: &str, token_file: Option<&std::path::Path>, bearer: Bearer) -> R
                 "name its file with --token-file (that of the packages' service is /var/lib/narrows-fleet/controller/token)"
             }
         };
+        let other =
+            if bearer == Bearer::User { "; name a controller on another host with --controller HOST" } else { "" };
         return Err(Failure::usage(format!(
-            "cannot show the controller a token: {get}, or store it with `narrows trust {host} -p {port} --token-file FILE`"
+            "cannot show the controller a token: {get}, or store it with `narrows trust {host} -p {port} --token-file FILE`{other}"
         )));
     }
     Ok(spec)

@@ -116,6 +116,18 @@ impl Args {
         printed(&if changes.is_empty() { "nothing changed\n".to_owned() } else { changes.join("\n") + "\n" })
     }
 
+    /// The command that compares the figures of any two runs.
+    fn compare(&self) -> String {
+        let other = self.diff.as_ref().unwrap_or(&self.run);
+        format!("`narrows compare {} {}`", self.run.display(), other.display())
+    }
+
+    /// A record of another command has no diagnosis that could be compared.
+    fn other(&self, id: &str, command: &str) -> Failure {
+        let what = format!("it is a record of `narrows {command}`, not a diagnosis");
+        Failure::usage(format!("cannot compare run {id}: {what}; use {}", self.compare()))
+    }
+
     pub(crate) fn run(self) -> Outcome {
         let mut run = match stored::load(&self.run, KINDS) {
             // A record of another command has a report, too, but no causes and no parts.
@@ -123,6 +135,7 @@ impl Args {
                 return super::history::shown(&id, self.format.format(), self.full.style());
             }
             Err(LoadError::Other(_, MESH)) if self.diff.is_some() => return self.meshes(),
+            Err(LoadError::Other(id, command)) if self.diff.is_some() => return Err(self.other(&id, command)),
             Err(error) => match stored::of_file(&self.run, KINDS) {
                 Some(content) if self.is_plain() => {
                     let report = content.report().ok_or_else(|| Failure::run("it holds no measurement"))?;
@@ -143,11 +156,16 @@ impl Args {
             return printed(&narrows_render::diagnosis::weighed(id, &weighed, style));
         }
         if let Some(other) = &self.diff {
-            let other = stored::load(other, KINDS).map_err(Failure::run)?;
+            let other = stored::load(other, KINDS).map_err(|error| match error {
+                LoadError::Other(id, command) => self.other(&id, command),
+                error => Failure::run(error),
+            })?;
             let diff = narrows_views::diff::of_runs(&run, &other).map_err(|run| {
                 let why = match run.plan {
-                    RunPlan::Diagnose(_) => "it holds no measurement",
-                    _ => "it is not a diagnosis; give two runs of `narrows diagnose`",
+                    RunPlan::Diagnose(_) => "it holds no measurement".to_owned(),
+                    _ => {
+                        format!("it is not a diagnosis; give two runs of `narrows diagnose`, or use {}", self.compare())
+                    }
                 };
                 Failure::usage(format!("cannot compare run {}: {why}", run.id))
             })?;

@@ -97,6 +97,8 @@ pub(crate) struct Args {
     #[arg(long, hide_short_help = true, value_name = "FILE", requires = "stamp", help_heading = "STAMP")]
     stamp_key: Option<PathBuf>,
     /// Show browsers the runs of the store and settings of this host
+    ///
+    /// The page is at https://HOST:PORT/, with a certificate that the server made itself. Its login takes the server's token, from the file that the first line at the start names (--token-file). As root, add --user root: the process that speaks to the network may not read the store otherwise.
     #[arg(long, conflicts_with = "stdio")]
     web: bool,
     /// With --web: who shows the server's token may start tests from this host and, with --allow-tune, undo changes

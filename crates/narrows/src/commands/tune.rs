@@ -5,7 +5,7 @@ use crate::output::{print, printed};
 use crate::session::tuner;
 use clap::Subcommand;
 use narrows_model::{Change, Place, Setting};
-use narrows_runner::tune::{NotTogether, TuneError, Tuner, Undoing};
+use narrows_runner::tune::{NotTogether, TuneError, Tuner, Undoing, before};
 
 /// Show, make and undo changes of this host
 #[derive(Debug, clap::Args)]
@@ -58,7 +58,7 @@ impl Args {
 }
 
 fn print_change(change: &Change) -> Result<(), Failure> {
-    print(&format!("{}  {}  (before: {})", change.id, change.set, change.before))
+    print(&format!("{}  {}  (before: {})", change.id, change.set, before(change)))
 }
 
 fn list(tuner: &Tuner) -> Outcome {

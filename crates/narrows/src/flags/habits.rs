@@ -7,7 +7,7 @@ use std::error::Error as _;
 use std::ffi::OsString;
 use std::num::ParseIntError;
 
-/// A flag of iperf3 that narrows does not have, and what to use instead.
+/// A flag of iperf3, or of another command, that the command does not have, and what to use instead.
 const ANSWERS: &[(&[&str], &str)] = &[
     (&["-s", "--server"], "the server is `narrows serve`"),
     (&["-c", "--client"], "the server is named without a flag: `narrows measure tcp HOST`"),
@@ -22,7 +22,7 @@ const ANSWERS: &[(&[&str], &str)] = &[
     (&["-f"], "units are chosen by size; --format json has plain numbers"),
     (&["-V", "--verbose"], "use --full"),
     (&["--json-stream"], "use --format ndjson"),
-    (&["--logfile"], "redirect standard output, or use --output FILE"),
+    (&["--logfile"], "redirect standard output; --output FILE saves the run as JSON"),
     (&["--fq-rate"], "use --pacing-rate RATE"),
     (&["--connect-timeout"], "a connection is given up after 5 s"),
     (&["--get-server-output"], "both ends are always reported"),
@@ -36,6 +36,13 @@ const ANSWERS: &[(&[&str], &str)] = &[
     (&["-J", "--json"], "this command has no JSON form"),
     (&["-q", "--quiet"], "this command prints its result alone"),
     (&["-o", "--output"], "redirect standard output to a file"),
+    (&["--html"], "a page is written by --format html, if --help lists that format"),
+    (&["--csv"], "values are written by --format csv, if --help lists that format"),
+    (&["--markdown", "--md"], "Markdown is written by --format markdown, if --help lists that format"),
+    (
+        &["--every"],
+        "`narrows mesh` has it; `narrows watch` has --interval TIME, and `narrows fleet` repeats tests of many hosts",
+    ),
 ];
 
 /// What a command line in the form of iperf3 (`-c HOST`, `-s`, `HOST` alone) is in the form of narrows.
@@ -145,6 +152,21 @@ pub(crate) fn answer(error: &Error) -> Option<String> {
     Some(format!("cannot use {flag}{meant} here: {answer}"))
 }
 
+/// The error without clap's tip to give an unknown flag as a value behind `--`, which would make it the name of a host.
+pub(crate) fn without_value_tip(mut error: Error) -> Error {
+    let is_flag = |it: &ContextValue| matches!(it, ContextValue::String(flag) if flag.starts_with("--"));
+    if error.kind() == ErrorKind::UnknownArgument
+        && error.get(ContextKind::InvalidArg).is_some_and(is_flag)
+        && let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested)
+    {
+        tips.retain(|tip| !tip.to_string().contains("as a value"));
+        if !tips.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
+    }
+    error
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,6 +241,8 @@ mod tests {
             ("narrows search h -b 100M", "cannot use -b (--bitrate of iperf3) here: this command chooses its rates"),
             ("narrows measure tcp h --fq-rate 1G", "cannot use --fq-rate here: use --pacing-rate RATE"),
             ("narrows measure tcp h -s", "cannot use -s (--server of iperf3) here: the server is `narrows serve`"),
+            ("narrows watch h --every 3s", "cannot use --every here: `narrows mesh` has it; `narrows watch` has --int"),
+            ("narrows measure tcp h --html", "cannot use --html here: a page is written by --format html"),
             ("narrows report -1", "cannot use -1 (--one-off of iperf3) here: `narrows serve` runs"),
             ("narrows store prune --keep -1", "invalid value '-1' for '--keep <N>': not a whole number of 0 or more"),
         ] {
@@ -226,5 +250,13 @@ mod tests {
             assert!(answer.starts_with(begin), "{line}: {answer}");
         }
         assert_eq!(refused("narrows measure tcp h --nonsense"), None);
+    }
+
+    #[test]
+    fn an_unknown_flag_is_no_value() {
+        let said = |line: &str| without_value_tip(Cli::parsed(words(line)).expect_err(line)).to_string();
+        let refused = said("narrows measure tcp h --nonsense");
+        assert!(refused.starts_with("error: unexpected argument '--nonsense' found\n\nUsage: "), "{refused}");
+        assert!(said("narrows measure tcp h --strems 2").contains("a similar argument exists: '--streams'"));
     }
 }

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::output::{formats, style, written};
 use crate::progress::SavedRun;
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use narrows_render::{Document, Format, Style};
 use narrows_runner::stored::{self, Begun, StoreError};
 use std::marker::PhantomData;
@@ -23,12 +24,45 @@ pub(crate) struct FormatArg<R: Document> {
     report: PhantomData<R>,
 }
 
+/// What the ending of a file asks for, where it is no JSON: a format, or none that `--format` has.
+fn asked(file: &Path) -> Option<(&'static str, Option<Format>)> {
+    const ENDINGS: [(&str, Option<Format>); 7] = [
+        ("html", Some(Format::Html)),
+        ("htm", Some(Format::Html)),
+        ("csv", Some(Format::Csv)),
+        ("md", Some(Format::Markdown)),
+        ("markdown", Some(Format::Markdown)),
+        ("txt", Some(Format::Text)),
+        ("svg", None),
+    ];
+    let ending = file.extension()?.to_str()?;
+    ENDINGS.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(ending))
+}
+
+fn formats_of<R: Document>() -> Vec<Format> {
+    R::formats().collect()
+}
+
+/// Parses the name of a file for the record. One that promises another form than JSON is refused before anything is measured; of the
+/// formats of the report that form is named.
+fn record_file(formats: &[Format]) -> impl TypedValueParser<Value = PathBuf> + use<> {
+    let formats = formats.to_vec();
+    PathBufValueParser::new().try_map(move |file| {
+        let Some((ending, format)) = asked(&file) else { return Ok(file) };
+        let json = format!("the run is saved as JSON: name it {}", file.with_extension("json").display());
+        Err(match format.filter(|format| formats.contains(format)) {
+            Some(format) => format!("{json}; for {ending} use --format {} > {}", format.word(), file.display()),
+            None => json,
+        })
+    })
+}
+
 /// Where the record goes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArg {
     /// Save the run to this file (JSON)
-    #[arg(long, short = 'o', value_name = "PATH")]
+    #[arg(long, short = 'o', value_name = "PATH", value_parser = record_file(&[]))]
     pub(crate) output: Option<PathBuf>,
 }
 
@@ -46,7 +80,7 @@ pub(crate) struct SaveArgs {
 
 /// What a command that measures shows and saves; `R` is its report.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = "Output", mut_arg("output", |it| it.value_parser(record_file(&formats_of::<R>()))))]
 pub(crate) struct ResultArgs<R: Document> {
     #[command(flatten)]
     format: FormatArg<R>,
@@ -164,5 +198,33 @@ impl<R: Document> ResultArgs<R> {
     /// The report in the format that was chosen.
     pub(crate) fn write(&self, report: &R, style: Style) -> Result<String, Failure> {
         self.format.write(report, style)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+    use narrows_model::host::watch::WatchView;
+    use narrows_model::load::stamp::StampReport;
+
+    #[derive(Debug, clap::Parser)]
+    struct Alone<R: Document> {
+        #[command(flatten)]
+        result: ResultArgs<R>,
+    }
+
+    #[test]
+    fn a_record_is_json_and_named_so() {
+        let with_page = |file: &str| Alone::<StampReport>::try_parse_from(["x", "-o", file]);
+        for file in ["a.json", "a", "/dev/full", "a.run", "-"] {
+            assert_eq!(with_page(file).expect(file).result.output(), Some(Path::new(file)));
+        }
+        let refused = with_page("a.HTML").expect_err("no page").to_string();
+        let says = "error: invalid value 'a.HTML' for '--output <PATH>': the run is saved as JSON: name it a.json; for html use \
+            --format html > a.HTML\n";
+        assert!(refused.starts_with(says), "{refused}");
+        let refused = Alone::<WatchView>::try_parse_from(["x", "-o", "a.html"]).expect_err("no page").to_string();
+        assert!(refused.contains("name it a.json\n"), "{refused}");
     }
 }

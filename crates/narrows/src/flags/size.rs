@@ -4,7 +4,7 @@ use super::values::{plan_bytes, size};
 use crate::failure::Failure;
 use clap::Args;
 use narrows_model::load::frame_words::parse_sizes;
-use narrows_model::{DatagramSizes, Family, UdpPlan};
+use narrows_model::{DatagramSizes, Family, TcpPlan, UdpPlan};
 
 const SHORT: char = 'l';
 
@@ -58,6 +58,8 @@ pub(crate) struct FrameSizeListArg {
 /// Sizes as the user writes them: `largest`, a size, a list of sizes, or a mix of frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sizes {
+    /// Of TCP: as fast loads need it.
+    Auto,
     Largest,
     List(Vec<u64>),
     /// Sizes of frames with FCS, of which the payloads are sent.
@@ -66,6 +68,7 @@ pub(crate) enum Sizes {
 
 fn sizes(word: &str) -> Result<Sizes, String> {
     match word {
+        "auto" => Ok(Sizes::Auto),
         "largest" => Ok(Sizes::Largest),
         mix if mix == "imix" || mix.starts_with("imix:") || mix.starts_with("genome:") => {
             parse_sizes(mix).map(Sizes::Frames).map_err(|error| error.to_string())
@@ -89,7 +92,7 @@ impl Sizes {
     /// it is sent.
     pub(crate) fn datagrams(&self, family: Family) -> Result<DatagramSizes, Failure> {
         Ok(match self {
-            Self::Largest => DatagramSizes::Largest,
+            Self::Auto | Self::Largest => DatagramSizes::Largest,
             Self::List(sizes) => DatagramSizes::Sequence(
                 sizes.iter().map(|bytes| plan_bytes("datagram", *bytes)).collect::<Result<_, _>>()?,
             ),
@@ -102,10 +105,11 @@ impl Sizes {
         })
     }
 
-    /// The bytes of a message of TCP.
-    pub(crate) fn message_bytes(&self) -> Result<u32, Failure> {
+    /// The bytes of a message of TCP, and whether they were chosen.
+    pub(crate) fn message_bytes(&self) -> Result<(u32, bool), Failure> {
         match self {
-            Self::List(sizes) if sizes.len() == 1 => plan_bytes("message", sizes[0]),
+            Self::Auto => Ok((TcpPlan::default().message_bytes, false)),
+            Self::List(sizes) if sizes.len() == 1 => plan_bytes("message", sizes[0]).map(|bytes| (bytes, true)),
             _ => Err(Failure::usage("a TCP load has one message size; write one, such as --size 128k")),
         }
     }
@@ -123,6 +127,8 @@ mod tests {
         assert!(sizes("64,,2").is_err());
         assert!(sizes("huge").is_err());
         assert!(sizes("64,128").is_ok_and(|list| list.message_bytes().is_err()));
+        let of = |word| sizes(word).expect("a size").message_bytes().expect("one size");
+        assert_eq!((of("auto"), of("128k")), ((128 << 10, false), (128 << 10, true)));
     }
 
     #[test]

@@ -103,13 +103,15 @@ impl TcpLoadArgs {
             Some(bytes) => (Limit::BytesPerStream(bytes), 0),
             None => (Limit::DurationMs(duration_ms), omit_ms(duration_ms)),
         };
+        let (message_bytes, keeps_message_bytes) = load.size.size.message_bytes()?;
         let plan = TcpPlan {
             streams: load.streams.streams,
             direction: load.direction.direction(),
             limit,
             omit_ms: load.omit.ms().unwrap_or(omit_ms),
             interval_ms: load.interval.ms(),
-            message_bytes: load.size.size.message_bytes()?,
+            message_bytes,
+            keeps_message_bytes,
             send_buffer_bytes: load.sockets.send_buffer_bytes()?,
             receive_buffer_bytes: load.sockets.receive_buffer_bytes()?,
             congestion_control: self.congestion_control.clone(),

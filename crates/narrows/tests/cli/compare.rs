@@ -56,6 +56,13 @@ fn runs_of_the_store_are_compared_with_their_inventories() {
         ["20250101-000000-00000000,20250101-000002-00000002", "20250101-000001-00000001,20250101-000003-00000003"];
     let said = world.run(&["compare", ids[0], ids[1], "--figure", "idle RTT", "--paired"]);
     assert!(said.out.contains("A  20250101-000000-00000000,20250101-000002-00000002 (2 runs)"), "{said:?}");
+    let said = world.run(&["compare", "tag:before", "tag:after", "--figure", "retransmits"]);
+    assert!(said.code == Some(0) && said.out.contains("\nretransmits up\n"), "{said:?}");
+    let sentence = world.sentence(2, &["compare", "tag:before", "tag:after", "--figure", "RTT"]);
+    assert!(
+        sentence.starts_with("cannot compare the figure `RTT`: the name is ambiguous; give one of `"),
+        "{sentence}"
+    );
     let said = world.run(&["compare", "last~1", "last,20250101-000009"]);
     assert!(said.code == Some(0) && said.out.contains("B  last,20250101-000009 (2 runs)"), "{said:?}");
     let file = world.path("0.run.json");

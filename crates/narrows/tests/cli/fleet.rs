@@ -183,6 +183,14 @@ fn an_agent_without_a_token_is_told_how_to_get_one() {
     );
     let users = world.sentence(2, &["fleet", "status", "--controller", "192.0.2.1"]);
     assert!(users.contains("/var/lib/narrows-fleet/controller/token"), "{users}");
+    assert!(users.ends_with("; name a controller on another host with --controller HOST"), "{users}");
+    let token = word(&world.path("token"));
+    world.file("token", &world.run(&["serve", "token", "add", "ci"]).out);
+    assert_eq!(
+        world.sentence(1, &["fleet", "status", "--controller", "127.0.0.1:1", "--token-file", &token]),
+        "cannot connect to 127.0.0.1:1: connection refused; does `narrows fleet controller` run there? Name another host or port as \
+         --controller HOST:PORT"
+    );
     let missing = word(&world.path("missing"));
     assert_eq!(
         world.sentence(1, &["fleet", "agent", "192.0.2.1", "--token-file", &missing]),

@@ -168,6 +168,16 @@ fn results_of_other_programs_are_imported_once() {
     let said = world.run(&["compare", "last~1", "last"]);
     assert!(said.out.contains("the parameters of the hosts were not recorded in run iperf3-"), "{said:?}");
 
+    let rates = (0..24_u32).map(|nth| if nth < 12 { 1e9 } else { 5e8 } + f64::from(nth % 4) * 1e6);
+    let step: String =
+        (0..).zip(rates).map(|(nth, bps)| format!("{}\n", report(1_600_100_000 + 3_600 * nth, bps))).collect();
+    let step = world.file("step.txt", &step);
+    assert_eq!(world.run(&["store", "import", "--tag", "step", &step]).code, Some(0));
+    let said = world.run(&["history", "trend", "--tag", "step"]).with_code(0);
+    let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("inventory: the parameters of the hosts were not recorded in run iperf3-"), "{words}");
+    assert_eq!(world.run(&["history", "delete", "--tag", "step", "--yes"]).code, Some(0));
+
     for (of, numbers) in [("router-a", "1\n2\n3\n"), ("router-b", "4\n5\n6\n")] {
         std::fs::create_dir_all(world.path("bench").join(of)).expect("a directory");
         std::fs::write(world.path("bench").join(of).join("1.receiver"), numbers).expect("written");
@@ -197,6 +207,7 @@ fn figures_over_time_have_every_format() {
     let world = with_runs();
     let said = world.run(&["history", "trend", "--svg", "trend.svg"]).with_code(0);
     assert!(said.out.contains("goodput up: ") && said.out.contains("1 run: "), "{said:?}");
+    assert!(said.out.contains("too few runs to find a change: 6 are needed"), "{said:?}");
     assert!(std::fs::read_to_string(world.path("trend.svg")).expect("a picture").starts_with("<svg "));
     let csv = world.run(&["history", "trend", "--format", "csv", "--figure", "idle RTT"]).out;
     assert_eq!(csv.lines().count(), 3, "{csv}");

@@ -142,7 +142,8 @@ fn a_measurement_whose_program_was_killed_is_kept_up_to_then() {
         let shown = world.run(&["history", "show", &id]).out;
         assert!(shown.contains("narrows was killed; this is what was measured until then"), "{shown}");
         let part = intervals(world, &id, "100ms", "300ms");
-        assert!(part.len() > 5 && part.iter().all(|it| it[0] >= 100 && it[1] <= 300), "{part:?}");
+        // Samples come every 10 ms, on a busy machine some later.
+        assert!(part.len() > 5 && part.iter().all(|it| it[0] >= 100 && it[0] < 300), "{part:?}");
         // Once: it is the same run afterwards.
         assert_eq!(listed(world).len(), 1);
         assert_eq!(world.run(&["history", "delete", &id, "--yes"]).code, Some(0));

@@ -175,6 +175,7 @@ fn two_diagnoses_are_compared_and_other_runs_refused() {
     assert!(json.starts_with("{\n  \"schema\": \"narrows.diff/1\""), "{json}");
     let refused = alone().sentence(2, &["report", &before, "--diff", &other]);
     assert!(refused.starts_with("cannot compare run ") && refused.contains("it is not a diagnosis"), "{refused}");
+    assert!(refused.ends_with(&format!("or use `narrows compare {before} {other}`")), "{refused}");
     let missing = alone().sentence(1, &["report", &before, "--diff", "nowhere"]);
     assert!(missing.starts_with("cannot find run `nowhere`: "), "{missing}");
 }

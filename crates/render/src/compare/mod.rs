@@ -13,7 +13,7 @@ use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::clean;
 use narrows_model::run::compare::{CompareReport, CompareVerdict, ComparedFigure};
-use words::{figure, interval, probability, sentence, share};
+use words::{change, figure, interval, probability, sentence};
 
 document!(
     CompareReport,
@@ -64,16 +64,18 @@ fn tables(report: &CompareReport, of: &ComparedFigure) -> [Table; 2] {
         Column::words(""),
         Column::words("method"),
         Column::figures("difference"),
-        Column::figures("in %"),
+        Column::figures("change"),
         Column::figures(&format!("{level} % interval")).spare(1),
         Column::figures("p"),
     ];
-    let mut tests = Table::new("", "", &columns);
+    let means = if report.paired { "paired t" } else { "Welch's t" };
+    let remark = format!("the answer has the interval of {ranks}; {means} only decides what is the same");
+    let remark = if of.comparisons.iter().any(|it| it.means.is_some()) { remark } else { String::new() };
+    let mut tests = Table::new("Differences", remark, &columns);
     for it in &of.comparisons {
         let median = of.samples.first().map_or(0.0, |first| first.five_numbers[2]);
         let mean = of.samples.first().map_or(0.0, |first| first.mean);
         let exact = if it.exact { "" } else { " (approx.)" };
-        let means = if report.paired { "paired t" } else { "Welch's t" };
         let rows =
             [Some((format!("{ranks}{exact}"), it.ranks, median)), it.means.map(|it| (means.to_owned(), it, mean))];
         for (method, estimate, base) in rows.into_iter().flatten() {
@@ -81,7 +83,7 @@ fn tables(report: &CompareReport, of: &ComparedFigure) -> [Table; 2] {
                 Cell::new(format!("{} - A", it.side)),
                 Cell::new(method),
                 Cell::new(figure(of.unit, estimate.difference)),
-                Cell::maybe((base != 0.0).then(|| share(estimate.difference / base.abs()))),
+                Cell::maybe((base != 0.0).then(|| change(estimate.difference / base.abs(), base))),
                 Cell::maybe(estimate.interval.map(|it| interval(of.unit, it))),
                 Cell::new(probability(estimate.p)),
             ]));

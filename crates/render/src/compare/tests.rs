@@ -42,6 +42,15 @@ pub(super) fn report() -> CompareReport {
 }
 
 #[test]
+fn a_large_change_is_a_factor() {
+    let said: Vec<String> = [(8.999, 1.0), (9.5, 1.0), (460.14, 1.0), (46_014.0, 1.0), (460.14, -1.0), (-0.998, 1.0)]
+        .iter()
+        .map(|(of, base)| words::change(*of, *base))
+        .collect();
+    assert_eq!(said, ["+899.9 %", "10.5 times", "461 times", "46,015 times", "+46014.0 %", "-99.8 %"]);
+}
+
+#[test]
 fn in_every_format() {
     insta::assert_snapshot!("text", doc(&report()).text(Style { width: 100, ..Style::default() }));
     let narrow = doc(&report()).text(Style { width: 80, ..Style::default() });

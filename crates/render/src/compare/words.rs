@@ -28,6 +28,18 @@ pub(crate) fn share(of: f64) -> String {
     if percent.abs() < 1.0 { format!("{percent:+.2} %") } else { format!("{percent:+.1} %") }
 }
 
+/// A larger change is better read as a factor.
+const PERCENT_MAX: f64 = 9.0;
+
+/// A change as a share of a base of this sign: `+3.2 %`, or `461 times` the base.
+pub(super) fn change(of: f64, base: f64) -> String {
+    match 1.0 + of {
+        _ if base <= 0.0 || of <= PERCENT_MAX => share(of),
+        times if times < 100.0 => format!("{times:.1} times"),
+        times => format!("{} times", grouped(crate::words::rounded(times))),
+    }
+}
+
 pub(crate) fn probability(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
 }
@@ -57,17 +69,19 @@ pub(super) fn sentence(report: &CompareReport, of: &ComparedFigure, it: &Compari
         CompareVerdict::Same => format!("the same within {margin}"),
         CompareVerdict::CannotTell => "cannot tell".to_owned(),
     };
-    let by = it.ratio.map_or_else(|| figure(of.unit, it.ranks.difference), share);
+    let median = of.samples.first().map_or(0.0, |first| first.five_numbers[2]);
+    let by = it.ratio.map_or_else(|| figure(of.unit, it.ranks.difference), |ratio| change(ratio, median));
     let interval = match (it.ratio_interval, it.ranks.interval) {
-        (Some([low, high]), _) => format!(" ({level} interval {} to {})", share(low), share(high)),
+        (Some([low, high]), _) => format!(" ({level} interval {} to {})", change(low, median), change(high, median)),
         (None, Some(absolute)) => format!(" ({level} interval {})", interval(of.unit, absolute)),
         (None, None) => " (too few values for an interval)".to_owned(),
     };
     // Of the medians; what is decided by the means has another one.
-    let mean = of.samples.first().map(|first| first.mean.abs()).filter(|mean| *mean > 0.0);
+    let mean = of.samples.first().map(|first| first.mean).filter(|mean| *mean != 0.0);
     let means = it.means.and_then(|it| it.interval).zip(mean).filter(|_| it.verdict == CompareVerdict::CannotTell);
     let means = means.map_or_else(String::new, |([low, high], mean)| {
-        format!("; of the means {} to {}", share(low / mean), share(high / mean))
+        let of_mean = |bound: f64| change(bound / mean.abs(), mean);
+        format!("; of the means {} to {}", of_mean(low), of_mean(high))
     });
     let more = match (it.verdict, it.runs_needed) {
         (CompareVerdict::CannotTell, Some(runs)) => {

@@ -1,5 +1,6 @@
 //! Both hosts side by side: the important rows, and every row that differs.
 
+use super::places::names;
 use crate::doc::Doc;
 use crate::style::Tone;
 use crate::table::{Cell, Column, Row, Table};
@@ -9,7 +10,8 @@ use narrows_model::host::side_by_side::{Group, Known, ROWS, RowSpec, differs};
 pub(super) fn add(doc: Doc, report: &Report, full: bool) -> Doc {
     let hosts = &report.hosts;
     let (client, server) = (Known::from(&hosts.client), Known::from(&hosts.server));
-    let names = [titled("client", &hosts.client.name), titled("server", &hosts.server.name)];
+    let [of_client, of_server] = names(report, usize::MAX);
+    let names = [titled("client", &of_client), titled("server", &of_server)];
     let columns = [Column::words(""), Column::words(&names[0]), Column::words(&names[1])];
     let mut table = Table::new("", "", &columns).headless();
     for spec in ROWS {

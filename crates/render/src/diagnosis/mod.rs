@@ -2,6 +2,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod hosts;
+pub(crate) mod kept;
 mod latency;
 pub(crate) mod path_profile;
 pub(crate) mod places;

@@ -44,7 +44,7 @@ fn outcome(proof: &ProofView) -> String {
         _ => String::new(),
     };
     format!(
-        "{}: {} without, {} with: {}{lost}, {} + {} trials in turn",
+        "{}: {} without, {} with ({}){lost}, {} + {} trials in turn",
         proof.helped_words(),
         runs(&proof.before_bps),
         runs(&proof.after_bps),
@@ -57,7 +57,7 @@ fn outcome(proof: &ProofView) -> String {
 /// Predicted and measured side by side.
 fn prediction(proof: &ProofView) -> String {
     let within = proof.predicted_interval_bps.map_or_else(String::new, |ends| format!(" ({})", range(ends)));
-    let predicted = format!("predicted {}{within}", proof.predicted_words());
+    let predicted = format!("{}{within}", proof.predicted_words());
     match ProofView::mean(&proof.after_bps) {
         Some(after) if proof.predicted_bps > 0.0 => {
             let off = (after / proof.predicted_bps - 1.0) * 100.0;

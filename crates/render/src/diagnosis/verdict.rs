@@ -1,5 +1,6 @@
 //! The verdict: the goodput measured, the goodput possible, the cause, and the command that fixes it.
 
+use super::kept;
 use super::places::on;
 use crate::doc::{Doc, Pair, Sentence};
 use crate::style::Tone;
@@ -11,28 +12,34 @@ use narrows_model::{Direction, Ending, Place, Report, Status};
 /// Maximum number of further causes on one screen.
 const FEW: usize = 3;
 
+/// The status of a path whose fix is kept.
+const WAS_LIMITED: &str = "was limited";
+
 /// What a page and a ticket are called.
 pub(super) fn name(report: &Report) -> String {
-    let status = report.verdict.status;
+    let word = if kept::is_kept(report) { WAS_LIMITED } else { report.verdict.status.word() };
     let cause = report.verdict.causes.first().map(|cause| format!(": {} on the {}", cause.id, cause.at));
-    crate::doc::capitalised(status.word()) + &cause.unwrap_or_default()
+    crate::doc::capitalised(word) + &cause.unwrap_or_default()
 }
 
 pub(super) fn add(doc: Doc, report: &Report, full: bool) -> Doc {
     let verdict = &report.verdict;
-    let (tone, rest) = first_line(report);
-    let doc = doc.verdict(&verdict.status.word().to_uppercase(), tone, &rest).plain(&verdict.headline);
+    let (word, tone, rest) = first_line(report);
+    let is_kept = kept::is_kept(report);
+    let headline = if is_kept { format!("before the fix: {}", verdict.headline) } else { verdict.headline.clone() };
+    let doc = doc.verdict(&word.to_uppercase(), tone, &rest).plain(&headline);
+    let doc =
+        kept::rolled_back(report).into_iter().chain(kept::untried(report)).fold(doc, |doc, says| doc.plain(&says));
     let ended = match &report.run.ending {
         Ending::Complete => None,
         Ending::Interrupted => Some("The run was interrupted; this is what was measured until then.".to_owned()),
         Ending::Failed(why) => Some(format!("The run failed: {} This is what was measured until then.", sentence(why))),
     };
     let doc = doc.warnings(ended).pairs(figures(report));
-    let doc = verdict
-        .causes
-        .iter()
-        .take(1)
-        .fold(doc, |doc, cause| what_to_do(why(doc, cause, verdict.status, full), report, cause));
+    let doc = verdict.causes.iter().take(1).fold(doc, |doc, cause| {
+        let doc = why(doc, cause, verdict.status, full);
+        if is_kept { kept::undo(doc, report) } else { what_to_do(doc, report, cause) }
+    });
     let doc = others(doc, report, full);
     let doc = list(doc, "not known", &verdict.missing, full);
     let hazards = match verdict.status {
@@ -42,7 +49,12 @@ pub(super) fn add(doc: Doc, report: &Report, full: bool) -> Doc {
     list(doc, hazards, &verdict.hazards, full)
 }
 
-fn first_line(report: &Report) -> (Tone, String) {
+/// The status, its tone, and what it is of.
+fn first_line(report: &Report) -> (&'static str, Tone, String) {
+    if kept::is_kept(report) {
+        let tone = if kept::is_limited_still(report) { Tone::Mark } else { Tone::Good };
+        return (WAS_LIMITED, tone, kept::headline(report));
+    }
     let tone = match report.verdict.status {
         Status::Limited => Tone::Bad,
         Status::Healthy => Tone::Good,
@@ -54,7 +66,7 @@ fn first_line(report: &Report) -> (Tone, String) {
         (_, Some(cause)) => format!("{} {} · confidence {}", cause.id, on(cause.at, report), percent(cause.confidence)),
         (_, None) => "the evidence does not name what limits the goodput".to_owned(),
     };
-    (tone, rest)
+    (report.verdict.status.word(), tone, rest)
 }
 
 fn figures(report: &Report) -> Vec<Pair> {
@@ -85,7 +97,7 @@ fn figures(report: &Report) -> Vec<Pair> {
         let kept = report.rounds.iter().flat_map(|round| &round.changes).any(|change| change.in_force);
         let word = if kept { "the changes are kept" } else { "all changes are rolled back" };
         let (before, after) = (mean(&proof.before_bps), mean(&proof.after_bps));
-        Pair::new("tried", &format!("{before} before, {after} after: {}; {word}", times(proof)))
+        Pair::new("tried", &format!("{before} before, {after} after ({}); {word}", times(proof)))
     }));
     all
 }

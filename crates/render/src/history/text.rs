@@ -8,7 +8,7 @@ use crate::format::{Writer, document};
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::sparkline;
-use narrows_model::run::history::{HistoryReport, StoredRun, TrendChange, TrendReport, TrendSeries};
+use narrows_model::run::history::{HistoryReport, StoredRun, TREND_RUNS_MIN, TrendChange, TrendReport, TrendSeries};
 use narrows_model::words::date;
 use narrows_model::words::show::plural;
 
@@ -124,10 +124,21 @@ fn one(doc: Doc, series: &TrendSeries) -> Doc {
         [] => None,
     };
     let changes = series.changes.iter().flat_map(|change| changed(series, change));
-    let all: Vec<_> = says.iter().map(|says| Sentence::new(says)).chain(changes).collect();
+    let none = Some(unchanged(series.points.len())).filter(|_| series.changes.is_empty());
+    let all: Vec<_> = says.iter().map(|says| Sentence::new(says)).chain(changes).chain(none).collect();
     doc.heading(&format!("{}: {}", of.figure, words.join(", ")))
         .drawing(move |wide| vec![sparkline(&values, wide.clamp(10, 100), None)])
         .sentences(all)
+}
+
+/// That there is no change point, or can be none.
+fn unchanged(runs: usize) -> Sentence {
+    let words = if runs < TREND_RUNS_MIN {
+        format!("too few runs to find a change: {TREND_RUNS_MIN} are needed")
+    } else {
+        "no change found".to_owned()
+    };
+    Sentence::new(&words).tone(Tone::Faint)
 }
 
 /// What changed, and what changed in the inventory with it.
@@ -171,6 +182,11 @@ mod tests {
 
     #[test]
     fn figures_over_time() {
-        insta::assert_snapshot!("trend", trend(&tests::trend()).text(Style { width: 100, ..Style::default() }));
+        let style = Style { width: 100, ..Style::default() };
+        insta::assert_snapshot!("trend", trend(&tests::trend()).text(style));
+        let mut steady = tests::trend();
+        steady.series[0].changes.clear();
+        let text = trend(&steady).text(style);
+        assert_eq!(text.matches("\n  no change found\n").count(), 1, "of the series with enough runs: {text}");
     }
 }

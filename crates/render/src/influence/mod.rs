@@ -58,6 +58,17 @@ fn subtitle(report: &CampaignReport) -> String {
     )
 }
 
+/// The command that compares the combinations, which decides whether they differ. `None` where it has none to compare, or more than
+/// `sides_max`.
+pub fn comparison(report: &CampaignReport, sides_max: usize) -> Option<String> {
+    let ids = |cell: &CampaignCell| {
+        let of = report.runs.iter().filter(|run| run.levels == cell.levels && run.value.is_some());
+        of.map(|run| run.id.as_str()).collect::<Vec<_>>().join(",")
+    };
+    let sides: Vec<String> = report.cells.iter().map(ids).filter(|ids| !ids.is_empty()).collect();
+    (2..=sides_max).contains(&sides.len()).then(|| format!("narrows compare {}", sides.join(" ")))
+}
+
 /// Every combination, in the order of the values, with its bar: full to the low end of the interval, shaded to the high end.
 fn cells(report: &CampaignReport) -> Table {
     let mut columns: Vec<Column> = report.factors.iter().map(|it| Column::words(&it.name)).collect();

@@ -68,3 +68,15 @@ fn a_picture_with_a_line_for_each_value_of_the_second_factor() {
     assert_eq!((one.matches("<polyline").count(), two.matches("<polyline").count()), (1, 2));
     assert!(two.contains("client:gro@eth0=off") && two.contains(">1M<"), "{two}");
 }
+
+#[test]
+fn the_combinations_are_compared_by_their_runs() {
+    let mut report = two();
+    let all = comparison(&report, 4).unwrap();
+    assert_eq!(all, "narrows compare run-1,run-5,run-9 run-2,run-6,run-10 run-3,run-7,run-11 run-4,run-8,run-12");
+    assert_eq!(comparison(&report, 3), None);
+    report.runs.iter_mut().filter(|run| run.levels[0] == "32k" || run.step == 3).for_each(|run| run.value = None);
+    assert_eq!(comparison(&report, 4).unwrap(), "narrows compare run-7,run-11 run-4,run-8,run-12");
+    report.runs.iter_mut().for_each(|run| run.value = None);
+    assert_eq!(comparison(&report, 4), None);
+}

@@ -52,8 +52,14 @@ pub(super) const fn balances(ledger: &Ledger) -> bool {
     ledger.unexplained.unsigned_abs() <= ledger.uncertainty
 }
 
-pub(super) const fn remainder_words(ledger: &Ledger) -> &'static str {
-    if balances(ledger) {
+pub(super) fn remainder_words(ledger: &Ledger) -> &'static str {
+    if balances(ledger) && ledger.one_end_is_silent() {
+        if missing(ledger) == 0 {
+            "nothing is missing"
+        } else {
+            "what one end dropped is not known: it gave no counters"
+        }
+    } else if balances(ledger) {
         if ledger.uncertainty == 0 {
             "all losses are accounted for"
         } else {

@@ -136,7 +136,7 @@ fn worst(reader: &Reader<'_>, front: &Front) -> Markup {
         @for warning in &front.warnings { p.says.mark { strong { "Note" } span { (clean(warning)) } } }
         @for it in &front.mutes { (mute(reader, it)) }
         @if !front.troubles.is_empty() {
-            h2.first { "Worst now" }
+            h2.first { @if front.troubles.iter().all(|it| it.is_undecided) { "Not decided" } @else { "Worst now" } }
             ol.troubles { @for it in front.troubles.iter().take(SHOWN) { (trouble(reader, it)) } }
             @if front.troubles.len() > SHOWN {
                 @let others = &front.troubles[SHOWN..];
@@ -415,6 +415,18 @@ mod tests {
                     <button>Report again<span class=\"sr\"> group &lt;west&gt;</span></button></form></div>";
         assert!(shown(Some("k")).contains(&format!("{says}{acts}</div></div>")), "{}", shown(Some("k")));
         assert!(shown(None).contains(&format!("{says}</div></div>")), "{}", shown(None));
+    }
+
+    #[test]
+    fn what_is_not_decided_is_not_called_the_worst() {
+        let reader = Reader { site: "x", name: "x", key: None, out: None, said: None };
+        let grid = Grid { metric: GridMetric::Loss, hosts: Vec::new(), groups: Vec::new(), cells: BTreeMap::new() };
+        let shown = |all: &[bool]| {
+            let troubles = all.iter().map(|it| Trouble { is_undecided: *it, ..Trouble::default() }).collect();
+            front(&reader, &Front { troubles, ..Front::default() }, &grid, &[])
+        };
+        assert!(shown(&[true]).contains(">Not decided</h2>"), "{}", shown(&[true]));
+        assert!(shown(&[false, true]).contains(">Worst now</h2>"), "{}", shown(&[false, true]));
     }
 
     #[test]

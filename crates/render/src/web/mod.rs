@@ -113,7 +113,11 @@ pub fn report(reader: &Reader<'_>, title: &str, document: &str, links: &[(&str, 
 
 /// Why something is not shown.
 pub fn refused(reader: &Reader<'_>, why: &str) -> String {
-    shell(reader, "Not shown", &html! { p.says.bad role="alert" { strong { "Error" } span { (clean(why)) } } })
+    let main = html! {
+        p.says.bad role="alert" { strong { "Error" } span { (clean(why)) } }
+        p.links { a href=(AT) { "Home" } }
+    };
+    shell(reader, "Not shown", &main)
 }
 
 fn downloads(links: &[(&str, String)]) -> Markup {

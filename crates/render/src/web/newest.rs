@@ -2,9 +2,10 @@
 
 use super::address;
 use super::front::{Front, Trouble};
+use crate::fleet::time;
 use crate::style::Tone;
 use crate::words::plural;
-use narrows_model::run::history::StoredRun;
+use narrows_model::run::history::{Headline, StoredRun};
 use std::collections::BTreeMap;
 use std::iter;
 
@@ -15,6 +16,8 @@ enum Judged {
     Bad,
     /// The evidence did not suffice, or a host had no CPU time left.
     Undecided,
+    /// A diagnosis found a limit, and a later load carried as much or more: whether the limit is still there is not known.
+    Past,
     /// A plain measurement.
     Nothing,
     /// It ended before it could say anything.
@@ -41,10 +44,52 @@ fn cause(run: &StoredRun, how: Judged) -> String {
     cause.unwrap_or(&run.verdict).to_owned()
 }
 
+/// The part of a diagnosed goodput that a later load carries at least where the path is no worse, and where it is better for certain.
+const AS_MUCH: f64 = 0.9;
+const MORE: f64 = 1.2;
+
+fn goodput<'a>(run: &'a StoredRun, name: &str) -> Option<&'a Headline> {
+    run.figures.iter().find(|it| it.name.starts_with(name))
+}
+
+/// What the newest load since a diagnosis says of its limit: a load of the same path, direction and protocol. `newer`: the newest first.
+fn since(run: &StoredRun, newer: &[StoredRun], now_unix_ms: u64) -> Option<(Judged, String)> {
+    if run.command != "diagnose" {
+        return None;
+    }
+    let then = goodput(run, "goodput");
+    let is_udp = run.figures.iter().any(|it| it.name.starts_with("sent"));
+    let command = if is_udp { "measure udp" } else { "measure tcp" };
+    let (load, now) = newer.iter().find_map(|it| {
+        let is_later = it.command == command && it.verdict == "complete";
+        let is_same = [&it.client, &it.server] == [&run.client, &run.server];
+        let carried = goodput(it, then.map_or("goodput", |then| &then.name));
+        carried.filter(|_| is_later && is_same).map(|carried| (it, carried))
+    })?;
+    let ago = |of: &StoredRun| time(now_unix_ms.saturating_sub(of.started_unix_us / 1_000));
+    let part = then.map_or(f64::INFINITY, |then| now.value / then.value);
+    let (how, word) = match part {
+        MORE.. => (Judged::Past, "good"),
+        AS_MUCH.. => (Judged::Past, "as much as then, so the limit may remain"),
+        _ => (Judged::Bad, "less than then"),
+    };
+    let way = if now.name == "goodput down" { " --direction down" } else { "" };
+    let says = format!(
+        "diagnosed {} ago; the last load since then, {} ago: {} {}, {word}; `narrows diagnose {}{way}` on {} judges it anew",
+        ago(run),
+        ago(load),
+        now.name,
+        crate::history::value(now.unit, now.value),
+        run.server,
+        run.client,
+    );
+    Some((how, says))
+}
+
 /// The first view of a store: the newest run of each two hosts that is not well, with since when it is so. `runs`: the newest first.
 pub fn of_runs(name: &str, runs: &[StoredRun], now_unix_ms: u64) -> Front {
     let mut seen: BTreeMap<[&str; 3], (Trouble, Judged, bool)> = BTreeMap::new();
-    for run in runs.iter().filter(|run| !run.server.is_empty()) {
+    for (nth, run) in runs.iter().enumerate().filter(|(_, run)| !run.server.is_empty()) {
         let how = judged(run);
         // The run before it still holds.
         if how == Judged::Cut {
@@ -60,6 +105,8 @@ pub fn of_runs(name: &str, runs: &[StoredRun], now_unix_ms: u64) -> Front {
             }
             continue;
         }
+        let later = since(run, &runs[..nth], now_unix_ms).filter(|_| how == Judged::Bad);
+        let (how, later) = later.map_or((how, String::new()), |(how, says)| (how, format!("; {says}")));
         let figure = run.figures.first().map(|it| format!("{}: {}", it.name, crate::history::value(it.unit, it.value)));
         let is_mesh = run.command == "mesh";
         let of_both = || address("path", &[("from", &run.client), ("to", &run.server)]);
@@ -69,32 +116,41 @@ pub fn of_runs(name: &str, runs: &[StoredRun], now_unix_ms: u64) -> Front {
                 true => format!("mesh of {}", run.server),
                 false => format!("path {} to {}", run.client, run.server),
             },
-            says: iter::once(run.command.clone()).chain(figure).collect::<Vec<_>>().join(", "),
+            says: iter::once(run.command.clone()).chain(figure).collect::<Vec<_>>().join(", ") + &later,
             cause: Some(cause),
             since_unix_ms,
-            is_undecided: how == Judged::Undecided,
+            is_undecided: how != Judged::Bad,
             links: iter::once((format!("run {}", run.id), address("run", &[("id", &run.id)]))).chain(both).collect(),
             ..Trouble::default()
         };
         seen.insert(of, (trouble, how, true));
     }
     let count = |how: Judged| seen.values().filter(|it| it.1 == how).count() as u64;
-    let [bad, undecided, well] = [Judged::Bad, Judged::Undecided, Judged::Well].map(count);
-    let (word, tone, says) = match [bad, undecided, well] {
-        [0, 0, 0] if runs.is_empty() => ("NOTHING MEASURED", Tone::Mark, "no run is in the store".to_owned()),
-        [0, 0, 0] => {
+    let [bad, undecided, past, well] = [Judged::Bad, Judged::Undecided, Judged::Past, Judged::Well].map(count);
+    let (word, tone, says) = match [bad, undecided, past, well] {
+        [0, 0, 0, 0] if runs.is_empty() => ("NOTHING MEASURED", Tone::Mark, "no run is in the store".to_owned()),
+        [0, 0, 0, 0] => {
             ("NOT JUDGED", Tone::Mark, "no newest run of a path has a verdict; a diagnosis gives one".to_owned())
         }
-        [0, 0, _] => ("WELL", Tone::Good, format!("the newest verdicts on {} name no limit", plural(well, "path"))),
+        [0, 0, 0, _] => ("WELL", Tone::Good, format!("the newest verdicts on {} name no limit", plural(well, "path"))),
+        [0, 0, ..] => {
+            let of = plural(past, "path");
+            (
+                "UNDECIDED",
+                Tone::Mark,
+                format!("{of} with a limit that was found, and loads since then that carried as much or more"),
+            )
+        }
         [0, ..] => {
             ("UNDECIDED", Tone::Mark, format!("{} that the newest run could not judge", plural(undecided, "path")))
         }
         _ => ("BAD", Tone::Bad, format!("{} with a limit that was found, or a run that failed", plural(bad, "path"))),
     };
-    let is_open = |how: Judged| matches!(how, Judged::Bad | Judged::Undecided);
-    let mut troubles: Vec<Trouble> =
-        seen.into_values().filter(|(_, how, _)| is_open(*how)).map(|(trouble, ..)| trouble).collect();
-    troubles.sort_by_key(|it| (it.is_undecided, it.since_unix_ms));
+    let rank = |how: Judged| [Judged::Bad, Judged::Undecided, Judged::Past].iter().position(|it| *it == how);
+    let mut open: Vec<(usize, Trouble)> =
+        seen.into_values().filter_map(|(trouble, how, _)| Some((rank(how)?, trouble))).collect();
+    open.sort_by_key(|(rank, it)| (*rank, it.since_unix_ms));
+    let troubles = open.into_iter().map(|(_, it)| it).collect();
     let (says, host) = (format!("{name}: {says}"), Some(name.to_owned()));
     Front { word, tone: Some(tone), says, at_unix_ms: now_unix_ms, host, troubles, ..Front::default() }
 }
@@ -134,6 +190,41 @@ mod tests {
         assert!(of_runs("here", &runs[2..], 50_000).troubles.is_empty(), "it was mended since");
         let cut = of_runs("here", &[&[of("5", 45, "interrupted")], &runs[..]].concat(), 50_000);
         assert_eq!((cut.word, cut.troubles[0].since_unix_ms), ("BAD", 30_000), "what was cut off mends nothing");
+    }
+
+    #[test]
+    fn what_a_later_load_carried_makes_a_limit_past_but_what_was_not_measured_again_stays() {
+        let with = |run: StoredRun, name: &str, bps: f64| StoredRun {
+            figures: vec![Headline::new(name, bps, narrows_model::Unit::BitsPerSecond)],
+            ..run
+        };
+        let found = with(run("1", 10, "diagnose", "limited: x"), "goodput up", 1e8);
+        let of = |load: StoredRun| {
+            let front = of_runs("here", &[load, found.clone()], 90_000_000);
+            (front.word, front.troubles[0].is_undecided, front.troubles[0].says.clone())
+        };
+        let load = |name: &str, bps: f64| with(run("2", 86_400, "measure tcp", "complete"), name, bps);
+        let says = "diagnose, goodput up: 100 Mbit/s; diagnosed 1 day ago; the last load since then, 1 h ago: goodput up 1.00 Gbit/s, good; \
+                    `narrows diagnose b` on a judges it anew";
+        assert_eq!(of(load("goodput up", 1e9)), ("UNDECIDED", true, says.to_owned()));
+        let (word, _, same) = of(load("goodput up", 0.95e8));
+        assert!(word == "UNDECIDED" && same.contains("as much as then, so the limit may remain"), "{same}");
+        let (word, is_undecided, less) = of(load("goodput up", 0.5e8));
+        assert!((word, is_undecided) == ("BAD", false) && less.contains("50.0 Mbit/s, less than then"), "{less}");
+        for other in [
+            load("goodput down", 1e9),
+            StoredRun { server: "c".to_owned(), ..load("goodput up", 1e9) },
+            StoredRun { verdict: "interrupted".to_owned(), ..load("goodput up", 1e9) },
+            StoredRun { command: "measure udp".to_owned(), ..load("goodput up", 1e9) },
+        ] {
+            assert_eq!(of(other), ("BAD", false, "diagnose, goodput up: 100 Mbit/s".to_owned()));
+        }
+        let older = [found.clone(), load("goodput up", 1e9)];
+        assert_eq!(of_runs("here", &older, 90_000_000).word, "BAD", "a load before it says nothing");
+        let bad = StoredRun { server: "c".to_owned(), ..run("3", 86_400, "diagnose", "limited: y") };
+        let front = of_runs("here", &[bad, load("goodput up", 1e9), found.clone()], 90_000_000);
+        let first = front.troubles.iter().map(|it| it.element.as_str()).collect::<Vec<_>>();
+        assert_eq!((front.word, first), ("BAD", vec!["path a to c", "path a to b"]), "the worst is first");
     }
 
     #[test]

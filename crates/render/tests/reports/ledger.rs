@@ -131,3 +131,15 @@ fn a_hostile_ledger_breaks_nothing() {
     assert!(!picture.contains('\x1b') && picture.matches("<svg").count() == 1);
     assert!(!ledger::text(&[ledger], Style::default()).contains('\x1b'));
 }
+
+#[test]
+fn where_one_end_gave_no_counters_no_loss_is_called_accounted_for() {
+    let of = |ledger: Ledger| {
+        let remarks = vec![narrows_model::diagnosis::ledger::ONE_END_SILENT.to_owned()];
+        ledger::text(&[Ledger { remarks, ..ledger }], Style::default())
+    };
+    let text = of(lossy());
+    assert!(text.contains("what one end dropped is not known") && !text.contains("accounted for"), "{text}");
+    let text = of(clean());
+    assert!(text.contains("nothing is missing") && !text.contains("accounted for"), "{text}");
+}

@@ -27,7 +27,7 @@ impl Diagnosis<'_> {
         }
         if !changed.is_empty() {
             self.watch.result(if keep {
-                "the fixes that helped are kept (see `narrows tune list`)"
+                "the fixes that helped are kept (`narrows tune list` and `narrows tune undo` on the host that was changed)"
             } else {
                 "all changes are rolled back"
             });
@@ -133,6 +133,10 @@ impl Diagnosis<'_> {
 
     fn pairs(&mut self, round: u32, sides: [Side<'_>; 2], in_force: &mut InForce) -> Result<(), EndsError> {
         let rtt_us = self.run.idle_rtt_us.iter().min().map(|us| float(*us));
+        let (loads, each) = (2 * self.plan.proof_pairs, for_proof(sides[0].1, rtt_us));
+        let lasts = each.duration_ms().map(|ms| format!(", {} each", units::micros(ms * 1000))).unwrap_or_default();
+        self.watch
+            .result(&format!("the proof takes {loads} loads at full rate{lasts} (--duration and --bytes limit them)"));
         for pair in 0..self.plan.proof_pairs {
             for fixed in conductor::sides(pair as usize) {
                 let word = if fixed { "with" } else { "without" };
@@ -182,7 +186,7 @@ impl Diagnosis<'_> {
             format!("; lost {} -> {}", of(&proof.before_loss), of(&proof.after_loss))
         };
         self.watch.result(&format!(
-            "{} -> {}: {}, predicted {}{lost}",
+            "{} -> {}: {}; {}{lost}",
             units::bps(mean(&proof.before_bps)),
             units::bps(mean(&proof.after_bps)),
             proof.gain_words(),

@@ -162,11 +162,7 @@ pub fn controller(spec: &ControllerSpec, stop: &Stop, watch: &mut dyn FnMut(&str
     watch(&format!("the controller of {} listens on port {port}; key {}", fleet.name, keys.identity.token.fingerprint));
     watch(&format!("its users' token is in {}", keys.identity.token_file.display()));
     if has_page {
-        let here = || format!("{}:{port}", narrows_sys::process::host_name());
-        watch(&format!(
-            "its page is at https://{}/",
-            at.filter(|it| !it.ip().is_unspecified()).map_or_else(here, |_| listens.to_string())
-        ));
+        watch(&crate::web::announcement(spec.bind, port));
     }
     super::warn_of_root("narrows-fleet-controller", watch);
     // A name and a path may be those of another one, too.

@@ -16,7 +16,7 @@ use axum::extract::{Extension, Path, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::IntoResponse as _;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use narrows_fleet::join::Members;
 use narrows_fleet::protocol::{Poll, Reply};
 use narrows_model::run::fleet::{FleetPaths, FleetSeries, FleetStatus};
@@ -134,6 +134,8 @@ pub(super) fn router(door: Arc<Door>) -> Router {
         .route(&format!("{JOIN_PATH}/{{name}}/{{address}}"), post(join))
         .route(COMMAND_PATH, post(command))
         .route(METRICS_PATH, get(scrape))
+        // Where there is a page, all other addresses are its own.
+        .route("/v1/{*rest}", any(async || Refused::new(Reason::NotFound, "unknown request")))
         .layer(from_fn_with_state(door.clone(), enter))
         .with_state(door)
 }
@@ -307,6 +309,6 @@ pub fn history(controller: &TargetSpec, from: &str, to: &str, last: Duration) ->
 }
 
 pub(super) fn asked<T: serde::de::DeserializeOwned>(controller: &TargetSpec, command: &Command) -> Result<T, String> {
-    let remote = connected(controller).map_err(|error| error.to_string())?;
+    let remote = connected(controller, "--controller HOST:PORT").map_err(|error| error.to_string())?;
     remote.post(COMMAND_PATH, command, ANSWERS + ANSWERS / 2).map_err(|error| error.to_string())
 }

@@ -66,10 +66,10 @@ impl Transport for Https {
     }
 }
 
-/// A connection to the controller of a fleet.
-pub(super) fn connected(controller: &TargetSpec) -> Result<Remote, RemoteError> {
+/// A connection to the controller of a fleet. `named`: how the user names it.
+pub(super) fn connected(controller: &TargetSpec, named: &'static str) -> Result<Remote, RemoteError> {
     Remote::connect(controller, &Options::new(LiveInstruments::Nothing)).map_err(|error| match error {
-        RemoteError::Refused(at) => RemoteError::NoController(at),
+        RemoteError::Refused(at) => RemoteError::NoController(at, named),
         error => error,
     })
 }
@@ -78,7 +78,7 @@ impl Https {
     fn ask(&mut self, poll: &Poll) -> Result<Reply, String> {
         let remote = match self.remote.take() {
             Some(remote) => remote,
-            None => connected(&self.to[self.at]).map_err(|it| it.to_string())?,
+            None => connected(&self.to[self.at], "HOST:PORT").map_err(|it| it.to_string())?,
         };
         let reply = remote.post(&self.path, poll, HOLDS + AROUND).map_err(|error| error.to_string())?;
         self.remote = Some(remote);

@@ -19,11 +19,11 @@ pub enum RemoteError {
     NoAddressOfFamily(String, &'static str),
     #[error("cannot connect to {0}: connection refused; start `narrows serve` there, or give its port with --port")]
     Refused(String),
-    /// The same of the controller of a fleet.
+    /// The same of the controller of a fleet, and how the user names another one.
     #[error(
-        "cannot connect to {0}: connection refused; does `narrows fleet controller` run there? Name another port as HOST:PORT"
+        "cannot connect to {0}: connection refused; does `narrows fleet controller` run there? Name another host or port as {1}"
     )]
-    NoController(String),
+    NoController(String, &'static str),
     /// The network does not reach the address: why.
     #[error("cannot connect to {0}: no route ({1})")]
     NoRoute(String, String),

@@ -25,7 +25,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, Uri, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::IntoResponse as _;
-use axum::routing::{delete, get, post};
+use axum::routing::{any, delete, get, post};
 use hyper::body::Body as HttpBody;
 use narrows_model::{Change, ConnectionSample, TraceProtocol};
 use narrows_sys::{clock, cpu};
@@ -43,6 +43,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use tokio::sync::oneshot;
 
 type Server = State<Arc<Shared>>;
+
+/// A path of programs that is no request.
+const UNKNOWN: &str = "/v1/{*rest}";
 
 /// All requests. One line each.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
@@ -70,6 +73,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/sessions/{id}/frames/{job}/wait", post(frames::wait))
         .route("/v1/sessions/{id}/frames/{job}/stop", post(frames::stop))
         .route("/v1/sessions/{id}/frames/{job}", delete(frames::end))
+        // Where there is a page, all other addresses are its own.
+        .route(UNKNOWN, any(nothing_here))
         .fallback(nothing_here)
         .method_not_allowed_fallback(nothing_here)
         .layer(from_fn(packed))
@@ -95,7 +100,7 @@ async fn refusals(State(shared): Server, request: Request, next: Next) -> Respon
         let authorization = authorization.as_ref().and_then(|value| value.to_str().ok());
         let who = holder(&shared, &caller, authorization);
         let who = who.as_ref().map_or(audit::STRANGER, |holder| holder.name());
-        let route = route.as_ref().map_or("an unknown path", MatchedPath::as_str);
+        let route = route.as_ref().map(MatchedPath::as_str).filter(|it| *it != UNKNOWN).unwrap_or("an unknown path");
         let event = audit::Event::Refused {
             request: audit::text(&format!("{method} {route}")),
             reason: refused.reason,

@@ -53,6 +53,7 @@ use crate::tokens::{FRESH, Tokens};
 use crate::trust::{Identity, TrustError};
 use crate::tune::{Tuner, Undoing, Undone};
 use audit::{Action, Audit, By, Event};
+use narrows_model::words::units::bps;
 use narrows_sys::net::{self, Carried};
 use narrows_sys::udp::UdpListener;
 use narrows_wire::stamp::clock::ClockError;
@@ -113,7 +114,7 @@ impl Server {
         // With fewer it serves fewer, and says so when it comes to that.
         let _ = narrows_sys::process::raise_open_files();
         if config.page.is_some() && config.separation != Separation::None && narrows_sys::process::is_root() {
-            let why = "as root, what speaks to the network may not read the store; start the server as an ordinary user, or with --user root";
+            let why = "as root, the process that speaks to the network may not read the store; add --user root, or start the server as an ordinary user";
             return Err(ServeError::Page(why.to_owned()));
         }
         let is_agent = config.agent.is_some();
@@ -416,27 +417,34 @@ impl Drop for ServerHandle {
 pub fn serve(config: ServeConfig, announce: &mut dyn FnMut(&str)) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
     let (shows, bind) = (config.page.is_some(), config.bind);
+    let rates = [config.iperf3_rate_bps, config.responsiveness_rate_bps, config.quic_rate_bps];
+    let open_to =
+        |flag: &str, rate: u64| format!("without a token, at most {} each way (--{flag}-rate)", bps(rate as f64));
     let handle = Server::start(config)?;
     // Over ssh standard error belongs to ssh: what is said there is taken for the reason of a failure.
     if handle.token.is_some() {
         announce(&handle.announcement());
         if let Some(port) = handle.iperf3_port() {
-            announce(&format!("iperf3 clients are served on port {port} (TCP and UDP), without a token"));
+            announce(&format!(
+                "iperf3 clients are served on port {port} (TCP and UDP), {}",
+                open_to("iperf3", rates[0])
+            ));
         }
         if let Some(port) = handle.responsiveness_port() {
             announce(&format!(
-                "responsiveness tests are served on port {port} (https://HOST:{port}{}), without a token",
-                narrows_wire::responsiveness::WELL_KNOWN
+                "responsiveness tests are served on port {port} (https://HOST:{port}{}), {}",
+                narrows_wire::responsiveness::WELL_KNOWN,
+                open_to("responsiveness", rates[1])
             ));
         }
         if let Some(port) = handle.quic_port() {
-            announce(&format!("tests over QUIC are served on UDP port {port}, without a token"));
+            announce(&format!("tests over QUIC are served on UDP port {port}, {}", open_to("quic", rates[2])));
         }
         if let Some(at) = handle.metrics() {
             announce(&format!("scrapers read http://{at}/metrics, without a token"));
         }
         if shows {
-            announce(&format!("its page is at https://{}/", page::address(bind, handle.port())));
+            announce(&crate::web::announcement(bind, handle.port()));
         }
         announce(handle.separated());
         handle.reflects().iter().for_each(|line| announce(line));

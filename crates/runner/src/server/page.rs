@@ -9,7 +9,7 @@ use crate::server::refusal::Refused;
 use crate::server::request::blocking;
 use crate::stored::{Content, Filter, Store, maintenance};
 use crate::trust::same_secret;
-use crate::tune::{Tuner, Undone};
+use crate::tune::{Tuner, Undone, before};
 use crate::web::gate::{Find, Gate, Known, Visitor};
 use crate::web::live::Live;
 use crate::web::site::Site;
@@ -29,7 +29,7 @@ use narrows_sys::process::host_name;
 use narrows_views::{grid, mesh};
 use narrows_wire::api::Reason;
 use narrows_wire::token::Secret;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -42,12 +42,6 @@ const MESH: &str = "mesh";
 /// What a server's page is of. A browser may know several servers by one name, as those behind forwarded ports: each has sessions of its own.
 fn of_server(host: &str, state: &Path, port: u16) -> String {
     format!("server {host} {} {port}", state.display())
-}
-
-/// Where the page is, as it is announced: at the address that it is bound to, or at the host's name.
-pub(super) fn address(bind: Option<IpAddr>, port: u16) -> String {
-    let bound = bind.filter(|it| !it.is_unspecified());
-    bound.map_or_else(|| format!("{}:{port}", host_name()), |it| SocketAddr::new(it, port).to_string())
 }
 
 /// The page of a server; `own` is that server once it serves.
@@ -203,7 +197,7 @@ impl Source for OfHost {
         let tuner = self.control.as_ref().and_then(|it| it.tuner.clone()).filter(|_| host == host_name());
         let listed = move || {
             let made = tuner.and_then(|tuner| tuner.list().ok()).unwrap_or_default();
-            let says = |it: &Change| format!("{} (before: {})", it.set, it.before);
+            let says = |it: &Change| format!("{} (before: {})", it.set, before(it));
             made.into_iter().map(|it| (it.change.id.clone(), says(&it.change))).collect()
         };
         Box::pin(blocking(listed))
@@ -282,6 +276,15 @@ impl Source for OfHost {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::helper::Deputies;
+    use crate::instruments::LiveInstruments;
+    use crate::server::api;
+    use crate::server::config::ServeConfig;
+    use crate::server::rights::Caller;
+    use crate::tokens::{FRESH, Tokens};
+    use axum::body::Body;
+    use hyper::service::Service as _;
+    use hyper_util::service::TowerToHyperService;
     use narrows_model::run::history::Headline;
     use narrows_model::run::mesh::{MeshLoad, MeshMember, MeshPlan, MeshState};
     use narrows_model::{Snapshot, Unit};
@@ -347,13 +350,45 @@ mod tests {
         assert_eq!((now.grids.len(), now.front.mesh), (1, None));
     }
 
+    #[tokio::test]
+    async fn requests_of_programs_stay_theirs_and_all_other_addresses_are_the_page() {
+        let state = tempfile::tempdir().expect("a directory");
+        let config = ServeConfig::new(state.path().to_owned(), LiveInstruments::Nothing);
+        let deputies = Deputies::here(Tuner::new(state.path(), "serve"));
+        let (stop, _) = tokio::sync::watch::channel(false);
+        let tokens = Tokens::new(state.path(), Box::new(|| Ok(Vec::new())), FRESH);
+        let secret = Secret::new([7; 24]);
+        let reading = deputies.reading.clone();
+        let mut shared = Shared::new(config, 1, Some(secret.clone()), (tokens, Audit::of(None)), deputies, stop);
+        let store = state.path().join("runs.db");
+        let spec = PageSpec { store, kinds: crate::stored::OWN, proxy: None, controls: false };
+        shared.page = Some(page(&spec, &shared, Weak::new(), reading).expect("a page"));
+        let shared = Arc::new(shared);
+        let service = TowerToHyperService::new(api::router(shared.clone()));
+        let bearer = format!("Bearer {}", secret.reveal());
+        for (path, authorization, status) in [
+            ("/v1/hello", "", 401),
+            ("/v1/nothing", "", 401),
+            ("/v1/nothing", bearer.as_str(), 404),
+            ("/v1/sessions/7/nothing", bearer.as_str(), 404),
+            ("/nothing", "", 303),
+            ("/web/nothing", "", 303),
+        ] {
+            let address = IpAddr::from([192, 0, 2, 1]);
+            let caller = Caller { address: Some(address), pending: Some(shared.unauthenticated.enter(address)) };
+            let request = hyper::Request::builder().uri(path).extension(caller);
+            let request =
+                if authorization.is_empty() { request } else { request.header("authorization", authorization) };
+            let answer = service.call(request.body(Body::empty()).expect("a request")).await.expect("infallible");
+            let is_json = answer.headers().get("content-type").is_some_and(|it| it == "application/json");
+            assert_eq!((answer.status().as_u16(), is_json), (status, status != 303), "{path} {authorization}");
+        }
+    }
+
     #[test]
-    fn each_server_has_sessions_of_its_own_and_is_announced_where_it_is_bound() {
+    fn each_server_has_sessions_of_its_own() {
         let of = |host: &str, state: &str, port: u16| of_server(host, Path::new(state), port);
         let all = [of("a", "/s", 1), of("b", "/s", 1), of("a", "/t", 1), of("a", "/s", 2)];
         assert_eq!(std::collections::BTreeSet::from(all).len(), 4);
-        let at = |bind: &str| address(Some(bind.parse().expect("an address")), 7);
-        assert_eq!((at("127.0.0.1").as_str(), at("::1").as_str()), ("127.0.0.1:7", "[::1]:7"));
-        assert_eq!((at("::"), address(None, 7)), (format!("{}:7", host_name()), format!("{}:7", host_name())));
     }
 }

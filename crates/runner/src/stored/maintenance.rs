@@ -3,8 +3,7 @@
 pub use super::foreign::Imported;
 use super::foreign::{self, As};
 use super::kinds::{Kinds, OWN, named};
-use super::{Content, Error, Filter, Store, directory, exported, load};
-use narrows_model::Run;
+use super::{Content, Error, Filter, Store, directory, exported, with_inventory};
 use narrows_model::run::history::{HistoryReport, SCHEMA, StoredRun, TrendReport};
 use narrows_store::{KIND_OF_RUNS, LARGEST, file_name, id::ENDING};
 use narrows_sys::files;
@@ -228,9 +227,7 @@ pub fn trend(
     let points = store.points(filter, figure, without)?.into_iter().map(|it| (it.run, it.figure)).collect();
     let mut report = history::trend(points, change_min);
     for change in report.series.iter_mut().flat_map(|it| &mut it.changes) {
-        let read =
-            |id: &String| -> Result<Run, String> { load(Path::new(id), kinds).map_err(|error| error.to_string()) };
-        let [before, after] = change.between.each_ref().map(read);
+        let [before, after] = change.between.each_ref().map(|id| with_inventory(id, kinds));
         history::inventory(change, before.and_then(|before| Ok([before, after?])));
     }
     Ok(report)

@@ -159,6 +159,14 @@ pub fn load(word: &Path, kinds: Kinds) -> Result<Run, LoadError> {
     }
 }
 
+/// A run of the store for its inventory. Errors: a sentence; records of most other commands have none.
+pub(crate) fn with_inventory(id: &str, kinds: Kinds) -> Result<Run, String> {
+    load(Path::new(id), kinds).map_err(|error| match error {
+        LoadError::Other(id, _) => format!("the parameters of the hosts were not recorded in run {id}"),
+        error => error.to_string(),
+    })
+}
+
 /// A record is no larger.
 const RECORD_BYTES_MAX: u64 = 256 << 20;
 

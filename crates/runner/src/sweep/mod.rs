@@ -140,6 +140,7 @@ fn tcp(ends: &mut dyn Ends, plan: &SweepPlan, cell: SweepCell) -> Result<Vec<Swe
         omit_ms: plan.omit_ms,
         interval_ms: interval_ms(plan),
         message_bytes: cell.size_bytes,
+        keeps_message_bytes: true,
         no_delay: true,
         ..TcpPlan::default()
     };

@@ -13,6 +13,7 @@ mod journal;
 mod knob;
 mod mtu;
 mod neighbour;
+mod note;
 mod offload;
 mod qdisc;
 mod rings;
@@ -23,6 +24,7 @@ mod undo;
 
 pub use error::TuneError;
 pub use journal::Entry;
+pub use note::before;
 pub use together::NotTogether;
 pub use undo::{Undoing, Undone};
 

@@ -2,6 +2,7 @@
 
 use super::journal::Entry;
 use super::knob::check_note;
+use super::note::{before, words};
 use super::{TuneError, Tuner};
 use narrows_sys::network_id::NetworkId;
 use serde::{Deserialize, Serialize};
@@ -93,16 +94,16 @@ impl Tuner {
 
     /// Gives the old value of a change to the next later one of the same thing.
     fn hand_over(&self, entry: &Entry, mut later: Entry) -> Result<Undone, TuneError> {
-        let before = &entry.change.before;
+        let old = &entry.change.before;
         let to = later.change.id.clone();
-        if later.change.before == *before {
+        if later.change.before == *old {
             return Ok(Undone::HandedOver { to });
         }
         // Somebody else set another value between the two, which is what the later one restores.
         if !entry.restoring && entry.obtained.as_ref().is_some_and(|obtained| *obtained != later.change.before) {
-            return Ok(Undone::ChangedByOthers { now: later.change.before });
+            return Ok(Undone::ChangedByOthers { now: before(&later.change) });
         }
-        later.change.before.clone_from(before);
+        later.change.before.clone_from(old);
         self.host.write(&later)?;
         Ok(Undone::HandedOver { to })
     }
@@ -138,7 +139,7 @@ impl Tuner {
         }
         if !entry.restoring {
             if entry.obtained.as_ref().is_some_and(|obtained| *obtained != now) {
-                return Ok(Undone::ChangedByOthers { now });
+                return Ok(Undone::ChangedByOthers { now: words(&set, &now) });
             }
             // A roll-back that fails half-way leaves a value that nobody set.
             entry.restoring = true;
@@ -149,8 +150,8 @@ impl Tuner {
         if now != entry.change.before {
             return Err(TuneError::NotObtained {
                 what: entry.change.set.to_string(),
-                wanted: entry.change.before.clone(),
-                got: now,
+                wanted: before(&entry.change),
+                got: words(&set, &now),
             });
         }
         Ok(Undone::SetBack)

@@ -21,10 +21,13 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Response, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use budget::Budget;
 use narrows_render::web;
+use narrows_sys::process::host_name;
+use narrows_sys::udp::socket;
 use site::{Site, content, to};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// The requests of a page.
@@ -53,6 +56,8 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/web/run", get(runs::one))
         .route("/web/run.{form}", get(runs::one_as))
         .route("/web/compare", get(runs::compare))
+        // All that is not below `/v1`, which is for programs.
+        .route("/{*rest}", any(pages::nowhere))
         .layer(from_fn_with_state(Arc::<Budget>::default(), guarded))
         .with_state(site)
 }
@@ -84,4 +89,27 @@ fn asset(kind: &'static str, text: String) -> Response<Body> {
     let mut answer = content(kind, text);
     answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("max-age=300"));
     answer
+}
+
+/// Where the page is, for the user: at the address that it is bound to; else at one of this host, whose name others may not resolve, and at
+/// its name.
+pub(crate) fn announcement(bind: Option<IpAddr>, port: u16) -> String {
+    announced(bind, own_address(bind), &host_name(), port)
+}
+
+fn announced(bind: Option<IpAddr>, own: Option<IpAddr>, name: &str, port: u16) -> String {
+    let bound = bind.filter(|it| !it.is_unspecified());
+    let address = bound.or(own).map(|it| SocketAddr::new(it, port).to_string());
+    let name = bound.is_none().then(|| format!("{name}:{port}"));
+    let all: Vec<String> = address.into_iter().chain(name).map(|it| format!("https://{it}/")).collect();
+    format!("its page is at {}", all.join(" or "))
+}
+
+/// The address that this host sends from to others. A socket that is connected and sends nothing knows it.
+fn own_address(bind: Option<IpAddr>) -> Option<IpAddr> {
+    // Of documentation (RFC 5737, RFC 3849): the route is the default one.
+    let others = [IpAddr::from([192, 0, 2, 1]), IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1])];
+    let others = others.into_iter().filter(|it| bind.is_none_or(|bind| bind.is_ipv4() == it.is_ipv4()));
+    let from = |to| socket::connect(SocketAddr::new(to, 9)).ok()?.local_addr().ok().map(|it| it.ip());
+    others.filter_map(from).find(|it| !it.is_loopback())
 }

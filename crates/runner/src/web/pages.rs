@@ -8,7 +8,7 @@ use crate::server::refusal::{Refused, json};
 use crate::server::rights::Caller;
 use axum::body::Body;
 use axum::extract::{Extension, Path, State};
-use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use axum::response::IntoResponse as _;
 use http_body_util::{BodyExt as _, Limited};
 use narrows_fleet::incident::names;
@@ -102,10 +102,16 @@ pub(super) async fn leave(
     }
 }
 
+/// An address that is of neither the page nor the requests of programs.
+pub(super) async fn nowhere(State(site): State<Arc<Site>>, visitor: Visitor, uri: Uri) -> Response<Body> {
+    let path: String = uri.path().chars().take(100).collect();
+    refusal(&site, &visitor, &Refused::new(Reason::NotFound, format!("there is no page at {path}")))
+}
+
 pub(super) async fn front(State(site): State<Arc<Site>>, visitor: Visitor, words: Words) -> Shown {
     let now = site.now().await.map_err(|it| refusal(&site, &visitor, &it))?;
     let name = site.source.name();
-    let grid = now.grid(words.get("metric")).ok_or_else(|| refusal(&site, &visitor, &Refused::not_found("grid")))?;
+    let grid = now.grid(words.get("metric")).map_err(|it| refusal(&site, &visitor, &it))?;
     Ok(page(web::front(&reader(&name, &visitor), &now.front, grid, &now.metrics())))
 }
 
@@ -122,7 +128,7 @@ async fn with_grid<T: Send + 'static>(
 ) -> Result<T, Refused> {
     let (now, metric) = (site.now().await?, words.get("metric").to_owned());
     // A large one takes a moment, for which others do not wait.
-    site.make(move || now.grid(&metric).map(make).ok_or_else(|| Refused::not_found("grid"))).await
+    site.make(move || now.grid(&metric).map(make)).await
 }
 
 pub(super) async fn grid(State(site): State<Arc<Site>>, _: Visitor, words: Words) -> Result<Response<Body>, Refused> {

@@ -25,8 +25,17 @@ pub(crate) struct Now {
 }
 
 impl Now {
-    pub(crate) fn grid(&self, metric: &str) -> Option<&Grid> {
-        self.grids.iter().find(|it| it.metric.word() == metric).or(self.grids.first())
+    /// The grid of a metric, or the first one where none is named.
+    pub(crate) fn grid(&self, metric: &str) -> Result<&Grid, Refused> {
+        let found = self.grids.iter().find(|it| metric.is_empty() || it.metric.word() == metric);
+        found.ok_or_else(|| {
+            let (asked, all) = (metric.chars().take(40).collect::<String>(), self.metrics());
+            let words: Vec<&str> = all.into_iter().map(GridMetric::word).collect();
+            Refused::new(
+                Reason::NotFound,
+                format!("the paths have no metric `{asked}` here; there is: {}", words.join(", ")),
+            )
+        })
     }
 
     pub(crate) fn metrics(&self) -> Vec<GridMetric> {

@@ -375,6 +375,44 @@ async fn who_comes_and_who_is_not_let_in_is_noted() {
 }
 
 #[tokio::test]
+async fn what_is_not_there_is_said_on_a_page_that_leads_home() {
+    let browser = Browser::new();
+    let (cookie, _) = browser.enter(2).await;
+    for page in ["/web/nothing", "/web/runs/7", "/nothing", "/nothing/at/all"] {
+        let got = browser.send("GET", page, &[("cookie", &cookie)], "").await;
+        assert_eq!(
+            (got.status, &got.headers["content-type"]),
+            (404, &HeaderValue::from_static("text/html; charset=utf-8"))
+        );
+        assert!(got.text.contains(&format!("there is no page at {page}")), "{}", got.text);
+        assert!(got.text.contains("<a href=\"/web/\">Home</a>"), "{}", got.text);
+        let stranger = browser.send("GET", page, &[], "").await;
+        assert_eq!(stranger.status, 303);
+        assert!(stranger.headers["location"].to_str().expect("text").starts_with("/web/login?next="), "{page}");
+    }
+    for page in ["/web/", "/web/table", "/web/grid.json", "/web/paths.csv"] {
+        let of = async |metric: &str| {
+            browser.send("GET", &format!("{page}?metric={metric}"), &[("cookie", &cookie)], "").await
+        };
+        let (known, other) = (of("goodput").await, of("rtt").await);
+        let why = "the paths have no metric `rtt` here; there is: goodput";
+        assert!((known.status, other.status) == (200, 404) && other.text.contains(why), "{page}: {}", other.text);
+    }
+}
+
+#[test]
+fn the_page_is_announced_where_it_is_bound_or_by_address_and_name() {
+    let ip = |word: &str| word.parse::<IpAddr>().expect("an address");
+    let at = |bind: Option<&str>, own: Option<&str>| announced(bind.map(ip), own.map(ip), "vm", 7);
+    assert_eq!(at(Some("::1"), Some("192.0.2.2")), "its page is at https://[::1]:7/");
+    assert_eq!(at(Some("127.0.0.1"), None), "its page is at https://127.0.0.1:7/");
+    for all in [None, Some("0.0.0.0"), Some("::")] {
+        assert_eq!(at(all, Some("192.0.2.2")), "its page is at https://192.0.2.2:7/ or https://vm:7/");
+        assert_eq!(at(all, None), "its page is at https://vm:7/");
+    }
+}
+
+#[tokio::test]
 async fn names_and_words_of_others_are_text_and_a_flood_of_them_is_cut() {
     let browser = Browser::new();
     let (cookie, _) = browser.enter(1).await;

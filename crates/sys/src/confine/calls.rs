@@ -73,7 +73,8 @@ const ALLOWED: &[libc::c_long] = &[
     // Pages that are sent by reference: files without a name.
     libc::SYS_memfd_create,
     libc::SYS_ftruncate,
-    libc::SYS_sendfile,
+    libc::SYS_tee,
+    libc::SYS_splice,
     // Memory.
     libc::SYS_mmap,
     libc::SYS_mprotect,

@@ -11,7 +11,7 @@
 use narrows_model::words::units;
 use narrows_model::{Pin, Place, Placement};
 use narrows_sys::cpu::{self, Machine, ThreadId};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Slow start is over where both ends are near …
 const BEGIN_US: u64 = 50_000;
@@ -29,32 +29,18 @@ const ENOUGH: f64 = 0.9;
 /// Below this rate no core is near its limit.
 const LEAST_BPS: f64 = 2e9;
 
-/// How many streams have both their ends on the core of a data thread.
+/// Whether the two ends of each stream run on one core.
 #[derive(Debug, Default)]
-pub(crate) struct Seats(AtomicU8);
+pub(crate) struct Together(AtomicBool);
 
-/// See [`Seats`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Seat {
-    /// The ends run on different cores, or on any.
-    Apart = 0,
-    One = 1,
-    Several = 2,
-}
-
-impl Seats {
+impl Together {
     #[inline]
-    pub(crate) fn seat(&self) -> Seat {
-        match self.0.load(Ordering::Relaxed) {
-            0 => Seat::Apart,
-            1 => Seat::One,
-            _ => Seat::Several,
-        }
+    pub(crate) fn load(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 
-    fn set(&self, seat: Seat) {
-        self.0.store(seat as u8, Ordering::Relaxed);
+    fn set(&self, together: bool) {
+        self.0.store(together, Ordering::Relaxed);
     }
 }
 
@@ -91,7 +77,7 @@ pub(crate) struct Placing<'a> {
     cpus: Vec<u32>,
     beside: bool,
     streams: usize,
-    seats: &'a Seats,
+    together: &'a Together,
     machine: &'a Machine,
     stage: Stage,
     /// What was tried, and what it moved instead of that, in bits a second.
@@ -106,7 +92,7 @@ impl<'a> Placing<'a> {
         place: Place,
         beside: bool,
         (streams, lasts_ms): (usize, Option<u64>),
-        seats: &'a Seats,
+        together: &'a Together,
         (machine, allowed): (&'a Machine, Vec<u32>),
     ) -> Self {
         let chosen = plan.cpus(place);
@@ -120,7 +106,7 @@ impl<'a> Placing<'a> {
             false => Stage::Begins,
         };
         let pin = if tries || plan.pin == Pin::List { plan.pin } else { Pin::None };
-        Self { place, pin, cpus, beside, streams, seats, machine, stage, kept: None }
+        Self { place, pin, cpus, beside, streams, together, machine, stage, kept: None }
     }
 
     fn pin_all(&self, seen: &Seen<'_>, cpus: impl Fn(usize) -> Vec<u32>) -> narrows_sys::Result<()> {
@@ -132,7 +118,7 @@ impl<'a> Placing<'a> {
     fn release(&self, seen: &Seen<'_>) {
         // A thread that has ended needs no other place.
         let _ = self.pin_all(seen, |_| self.cpus.clone());
-        self.seats.set(Seat::Apart);
+        self.together.set(false);
     }
 
     fn one_each(&self, index: usize) -> Vec<u32> {
@@ -154,7 +140,7 @@ impl<'a> Placing<'a> {
     /// Puts the other placement in force; what it is, or `None` where there is no other.
     fn tries(&self, seen: &Seen<'_>) -> Option<String> {
         let (done, words) = if self.beside {
-            self.seats.set(if self.streams <= self.cpus.len() { Seat::One } else { Seat::Several });
+            self.together.set(true);
             let words = "each stream has both its ends on one core of this machine".to_owned();
             (self.pin_all(seen, |index| self.one_each(index)), words)
         } else {
@@ -260,28 +246,28 @@ mod tests {
 
     #[test]
     fn the_placement_that_moves_more_is_kept_and_a_slow_load_is_left_alone() {
-        let (seats, machine, auto) = (Seats::default(), machine(2), Placement::default());
-        let new = |streams, ms| Placing::new(&auto, Place::Client, true, (streams, ms), &seats, at(&machine));
+        let (together, machine, auto) = (Together::default(), machine(2), Placement::default());
+        let new = |streams, ms| Placing::new(&auto, Place::Client, true, (streams, ms), &together, at(&machine));
         let remark = run(&mut new(2, Some(10_000)), [27e9, 51e9]).expect("it moved more");
         assert!(
             remark.contains("on one core of this machine: 51.0 Gbit/s at first instead of 27.0 Gbit/s"),
             "{remark}"
         );
-        assert_eq!(seats.seat(), Seat::One);
+        assert!(together.load());
         assert_eq!(run(&mut new(3, None), [27e9, 23e9]), None);
-        assert_eq!(seats.seat(), Seat::Apart);
+        assert!(!together.load());
         assert!(run(&mut new(3, None), [27e9, 28e9]).is_some());
-        assert_eq!(seats.seat(), Seat::Several);
-        seats.set(Seat::Apart);
+        assert!(together.load());
+        together.set(false);
         for (streams, ms, bps) in [(1, Some(10_000), 1e9), (1, Some(500), 27e9)] {
-            assert_eq!((run(&mut new(streams, ms), [bps, 2.0 * bps]), seats.seat()), (None, Seat::Apart));
+            assert_eq!((run(&mut new(streams, ms), [bps, 2.0 * bps]), together.load()), (None, false));
         }
     }
 
     #[test]
     fn far_ends_run_beside_the_core_of_the_interrupts() {
-        let (seats, large, auto) = (Seats::default(), machine(8), Placement::default());
-        let new = |machine| Placing::new(&auto, Place::Server, false, (1, None), &seats, at(machine));
+        let (together, large, auto) = (Together::default(), machine(8), Placement::default());
+        let new = |machine| Placing::new(&auto, Place::Server, false, (1, None), &together, at(machine));
         assert_eq!(new(&large).near(Some(5)), [6, 7]);
         assert_eq!((new(&large).near(None), new(&large).near(Some(99))), (vec![], vec![]));
         let small = machine(2);
@@ -291,22 +277,24 @@ mod tests {
             remark.starts_with("data threads run on 2 cores beside the one that takes the packets in: 30.0 Gbit/s"),
             "{remark}"
         );
-        assert_eq!(seats.seat(), Seat::Apart);
+        assert!(!together.load());
     }
 
     #[test]
     fn a_choice_is_kept_as_it_is() {
-        let (seats, machine) = (Seats::default(), machine(4));
+        let (together, machine) = (Together::default(), machine(4));
         let chosen =
             |pin, client_cpus: &[u32]| Placement { pin, client_cpus: client_cpus.to_vec(), server_cpus: vec![] };
-        let stage = |plan: &Placement| Placing::new(plan, Place::Client, true, (1, None), &seats, at(&machine)).stage;
+        let stage =
+            |plan: &Placement| Placing::new(plan, Place::Client, true, (1, None), &together, at(&machine)).stage;
         assert_eq!(stage(&chosen(Pin::None, &[])), Stage::Over);
         assert_eq!(stage(&chosen(Pin::None, &[1])), Stage::Begins);
         assert_eq!(stage(&chosen(Pin::List, &[1, 3])), Stage::Begins);
         let plan = chosen(Pin::Auto, &[1, 3]);
-        let mut placing = Placing::new(&plan, Place::Client, true, (1, None), &seats, at(&machine));
+        let mut placing = Placing::new(&plan, Place::Client, true, (1, None), &together, at(&machine));
         // The server's threads may be anywhere; so may those of a process that was moved since it began.
-        let moved = Placing::new(&Placement::default(), Place::Client, true, (1, None), &seats, (&machine, vec![0, 1]));
+        let moved =
+            Placing::new(&Placement::default(), Place::Client, true, (1, None), &together, (&machine, vec![0, 1]));
         assert_eq!((placing.beside, moved.beside, moved.cpus), (false, false, vec![0, 1]));
         let thread = std::thread::spawn(|| {
             let seen = |placing: &mut Placing<'_>| {
@@ -314,13 +302,13 @@ mod tests {
                 placing.check(0, &Seen { threads: &threads, incoming: &|| None, bytes: 0 });
             };
             let machine = cpu::machine();
-            let (seats, last) = (Seats::default(), *machine.cpus.last().expect("a CPU"));
+            let (together, last) = (Together::default(), *machine.cpus.last().expect("a CPU"));
             let plan = Placement { pin: Pin::List, client_cpus: vec![last], server_cpus: vec![] };
-            let mut placing = Placing::new(&plan, Place::Client, false, (1, None), &seats, at(machine));
+            let mut placing = Placing::new(&plan, Place::Client, false, (1, None), &together, at(machine));
             seen(&mut placing);
             assert_eq!((cpu::allowed_cpus().ok(), placing.remark()), (Some(vec![last]), None));
             let plan = Placement { client_cpus: vec![1023], ..plan };
-            let mut placing = Placing::new(&plan, Place::Client, false, (1, None), &seats, at(machine));
+            let mut placing = Placing::new(&plan, Place::Client, false, (1, None), &together, at(machine));
             seen(&mut placing);
             assert!(placing.remark().expect("no such CPU").contains("run on any CPU"));
         });

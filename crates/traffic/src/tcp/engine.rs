@@ -3,12 +3,12 @@
 use super::payload::Payload;
 use super::streams::{Seen, TcpStreams};
 use super::worker::{Counters, Paces, Shared, Worker};
-use super::{layered, options, receiver, sender};
+use super::{batch, layered, options, receiver, sender};
 use crate::common::awake;
 use crate::common::connections::{Connections, DataStream, Layer, Socket};
 use crate::common::engine::{End, Engine};
 use crate::common::error::TrafficError;
-use crate::common::placing::{Placing, Seats};
+use crate::common::placing::{Placing, Together};
 use crate::common::sampler::{self, Sampled, Sampling};
 use crate::common::schedule::{Schedule, Starts};
 use crate::common::threads::{Control, Work};
@@ -67,7 +67,7 @@ pub(crate) fn run(
         payload: sends.then(|| payload(plan, &mut remarks)),
         plain: OnceLock::new(),
         paces: Paces::new(plan),
-        seats: Seats::default(),
+        together: Together::default(),
     };
     let counters: Vec<_> = records.iter().map(|_| Counters::new()).collect();
     let mut works = Vec::with_capacity(records.len());
@@ -99,7 +99,7 @@ pub(crate) fn run(
         place,
         beside,
         (records.len(), plan.duration_ms()),
-        &shared.seats,
+        &shared.together,
         (cpu::machine(), cpu::allowed_cpus().unwrap_or_default()),
     );
     let placing = is_kernels.then_some(placing);
@@ -139,15 +139,13 @@ fn rtt(seen: &[Seen]) -> Option<Duration> {
     seen.first()?.info().rtt_us.filter(|us| *us > 0).map(Duration::from_micros)
 }
 
-/// The payload of the senders. `Auto` is plain `send`: measured on veth with Linux 6.18, `sendfile` costs more than the copy that
-/// it avoids, because each call passes at most 16 pages and so wakes the receiver more often.
+/// The payload of the senders.
 fn payload(plan: &TcpPlan, remarks: &mut Vec<String>) -> Payload {
-    let message = plan.message_bytes as usize;
     if plan.zero_copy == ZeroCopy::On {
-        match Payload::pages(message) {
+        match Payload::pages() {
             Ok(pages) => return pages,
             Err(error) => remarks.push(format!("zero copy is not possible: {error}; data is copied")),
         }
     }
-    Payload::buffer(message)
+    Payload::buffer(batch::Calls::most(plan))
 }

@@ -9,7 +9,9 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-/// Sets on one end's socket what has to be set before the handshake: MSS, DSCP, and the receive buffer of a receiver.
+/// Sets on one end's socket what has to be set before the handshake: MSS, DSCP, the receive buffer of a receiver, and the congestion
+/// control of a sender: a connection that begins under BBR is paced ever after, whatever it is given then (`bbr_init`,
+/// net/ipv4/tcp_bbr.c).
 ///
 /// For a connecting socket call it before `connect` (it fits as `before` of [`narrows_sys::net::connect`]), for an accepted one
 /// right after `accept`: the kernel chose the window scale by `tcp_rmem` and `rmem_max` then, which leaves room for every
@@ -30,6 +32,12 @@ fn apply_early(socket: BorrowedFd<'_>, on: &str, receives: bool, plan: &TcpPlan)
     }
     if receives && let Some(bytes) = plan.receive_buffer_bytes {
         tcp::set_receive_buffer(socket, bytes).map_err(plain)?;
+    }
+    if !receives && let Some(name) = &plan.congestion_control {
+        tcp::set_congestion_control(socket, name).map_err(|error| {
+            let allowed = format!("; this host has: {}", available_congestion_controls());
+            TrafficError::option(on, error, &allowed)
+        })?;
     }
     Ok(())
 }
@@ -56,12 +64,6 @@ pub(super) fn settle(
         if let Some(bytes) = plan.send_buffer_bytes {
             tcp::set_send_buffer(socket, bytes).map_err(plain)?;
         }
-        if let Some(name) = &plan.congestion_control {
-            tcp::set_congestion_control(socket, name).map_err(|error| {
-                let allowed = format!("; this host has: {}", available_congestion_controls());
-                TrafficError::option(&on, error, &allowed)
-            })?;
-        }
         if let Some(bps) = plan.pacing_bps {
             tcp::set_max_pacing(socket, bps / 8).map_err(plain)?;
         }
@@ -82,7 +84,7 @@ pub(super) fn settle(
         samples: Vec::new(),
         subflows: Vec::new(),
     };
-    check_obtained(&on, socket, receives, plan, &record, remarks);
+    check_obtained(&on, socket, (place, receives), plan, &record, remarks);
     Ok(record)
 }
 
@@ -98,7 +100,7 @@ pub(super) fn of_own(id: u32, flow: Flow, witness: &dyn Witness) -> TcpStreamRec
 fn check_obtained(
     on: &str,
     socket: BorrowedFd<'_>,
-    receives: bool,
+    (place, receives): (Place, bool),
     plan: &TcpPlan,
     record: &TcpStreamRecord,
     remarks: &mut Vec<String>,
@@ -125,6 +127,18 @@ fn check_obtained(
         && asked != used
     {
         remarks.push(format!("{on}: asked for the congestion control {asked}, the connection uses {used}"));
+    }
+    if !receives
+        && place == Place::Server
+        && let Some(name) = plan.congestion_control.as_ref().filter(|name| !name.starts_with("bbr"))
+    {
+        let first = sysctl_text("net.ipv4.tcp_congestion_control");
+        let remark = format!(
+            "the connections that the server accepted began under {first}, whose pacing stays in force under {name}"
+        );
+        if first.starts_with("bbr") && !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
     }
     if !receives
         && let Some(bps) = plan.pacing_bps

@@ -1,7 +1,7 @@
 //! The payload: bytes without a pattern, so that nothing on the path compresses them.
 
 use crate::common::fill::fill;
-use narrows_sys::pages::Pages;
+use narrows_sys::pages::{Pages, Passing};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -17,12 +17,12 @@ pub(super) enum Payload {
         /// Where in it the first page begins.
         from: usize,
     },
-    /// For `sendfile`: longer than a message, so that messages follow each other in memory and share fragments.
+    /// Sent by reference.
     Pages(Pages),
 }
 
 impl Payload {
-    /// A buffer for messages of this size.
+    /// A buffer for messages of at most this size.
     pub(super) fn buffer(message: usize) -> Self {
         let mut bytes = vec![0; message + PAGE];
         fill(&mut bytes);
@@ -30,40 +30,48 @@ impl Payload {
         Self::Buffer { bytes, from }
     }
 
-    /// Pages for messages of this size.
-    pub(super) fn pages(message: usize) -> narrows_sys::Result<Self> {
-        Pages::new(message.max(4 << 20), fill).map(Self::Pages)
+    /// Pages for messages of any size.
+    pub(super) fn pages() -> narrows_sys::Result<Self> {
+        Pages::new(1, fill).map(Self::Pages)
     }
 
     /// The method, for the record.
     pub(super) const fn method(&self) -> &'static str {
         match self {
             Self::Buffer { .. } => "send",
-            Self::Pages(_) => "sendfile",
+            Self::Pages(_) => "splice",
+        }
+    }
+
+    /// What one stream sends. Errors: no pipes for pages.
+    pub(super) fn source(&self) -> io::Result<Source<'_>> {
+        Ok(match self {
+            Self::Buffer { bytes, from } => Source::Copied(&bytes[*from..]),
+            Self::Pages(pages) => Source::Passed(Box::new(pages.passing()?)),
+        })
+    }
+}
+
+/// See [`Payload::source`].
+pub(super) enum Source<'a> {
+    Copied(&'a [u8]),
+    Passed(Box<Passing>),
+}
+
+impl Source<'_> {
+    /// Hands on what is left of a message: `count` bytes, of which the first is byte `at` of it.
+    #[inline]
+    pub(super) fn send(&mut self, socket: BorrowedFd<'_>, at: usize, count: usize) -> io::Result<usize> {
+        match self {
+            Self::Copied(bytes) => narrows_sys::tcp::send(socket, &bytes[at..at + count]),
+            Self::Passed(pages) => pages.send(socket, count),
         }
     }
 
     /// Whether an error means that this form cannot be sent here at all.
     pub(super) fn is_impossible(&self, error: &io::Error) -> bool {
-        matches!(self, Self::Pages(_))
+        matches!(self, Self::Passed(_))
             && matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
-    }
-
-    /// Where a message may begin at the latest, plus one message: positions wrap before it.
-    pub(super) fn room(&self, message: usize) -> usize {
-        match self {
-            Self::Buffer { .. } => message,
-            Self::Pages(pages) => pages.bytes().len(),
-        }
-    }
-
-    /// Hands `count` bytes from `at` on to the socket.
-    #[inline]
-    pub(super) fn send(&self, socket: BorrowedFd<'_>, at: usize, count: usize) -> io::Result<usize> {
-        match self {
-            Self::Buffer { bytes, from } => narrows_sys::tcp::send(socket, &bytes[from + at..from + at + count]),
-            Self::Pages(pages) => pages.send(socket, at, count),
-        }
     }
 }
 

@@ -2,11 +2,9 @@
 
 use super::application::{Burn, nanos_since};
 use super::batch::Batch;
-use super::sender::IN_CACHE_BYTES;
 use super::worker::{Left, Worker};
 use crate::common::limits::STALL;
 use crate::common::outcome::Outcome;
-use crate::common::placing::Seat;
 use crate::common::sockets::waits;
 use narrows_model::Receive;
 use narrows_sys::{clock, tcp};
@@ -68,7 +66,6 @@ fn receive(worker: &Worker<'_>, socket: BorrowedFd<'_>, take: &mut Take, moving:
     let mut burn = Burn::new(cpu_us_per_mib);
     // An application that is slow by plan takes what there is: its queue is the evidence.
     let mut batch = (worker.pace.is_none() && cpu_us_per_mib == 0).then(|| Batch::new(clock::now()));
-    let copies = worker.plan.receive == Receive::Copy;
     let mut moving = Some(moving);
     let (mut got, mut calls) = (0u64, 0u64);
     let mut moved_at = clock::now();
@@ -108,11 +105,8 @@ fn receive(worker: &Worker<'_>, socket: BorrowedFd<'_>, take: &mut Take, moving:
             Err(error) => return Outcome::Broken(error),
         };
         if let Some(batch) = &mut batch {
-            let most = match worker.shared.seats.seat() {
-                Seat::One if copies => 1,
-                Seat::Several if copies => IN_CACHE_BYTES as u32,
-                _ => u32::MAX,
-            };
+            // The other end on the same core hands over its data by sleeping, and nothing is to be gained by waiting for more.
+            let most = if worker.shared.together.load() { 1 } else { u32::MAX };
             batch.moved(socket, taken, (got, calls), most);
         }
         if until_end_of_data {

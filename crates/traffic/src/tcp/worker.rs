@@ -6,7 +6,7 @@ use crate::common::connections::Layer;
 use crate::common::counters;
 use crate::common::limits::CALL_LIMIT;
 use crate::common::outcome::Outcome;
-use crate::common::placing::Seats;
+use crate::common::placing::Together;
 use crate::common::threads::Control;
 use narrows_model::{Flow, Limit, Place, TcpPlan};
 use narrows_sys::clock;
@@ -49,7 +49,7 @@ pub(super) struct Shared<'a> {
     /// What is sent where the payload's method turns out to be impossible.
     pub(super) plain: OnceLock<Payload>,
     pub(super) paces: Paces,
-    pub(super) seats: Seats,
+    pub(super) together: Together,
 }
 
 pub(super) struct Worker<'a> {

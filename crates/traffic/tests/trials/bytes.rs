@@ -45,7 +45,7 @@ fn messages_of_any_size_and_method_add_up() {
         let (client, server, _) = run_both(&plan);
         assert_eq!(bytes_of(&client, Flow::Up), [bytes]);
         assert_eq!(bytes_of(&server, Flow::Up), [bytes]);
-        let expected = if zero_copy == ZeroCopy::On { "sendfile" } else { "send" };
+        let expected = if zero_copy == ZeroCopy::On { "splice" } else { "send" };
         assert_eq!(client.streams[0].method, expected);
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::common;
 
-use common::{connect, raw, run, run_both};
+use common::{connect, raw, run_both};
 use narrows_model::{BufferLock, Flow, Limit, Place, TcpPlan};
 use narrows_sys::{files, tcp};
-use narrows_traffic::Stop;
+use narrows_traffic::tcp::prepare;
 use std::os::fd::AsFd as _;
 
 fn plan() -> TcpPlan {
@@ -79,9 +79,9 @@ fn the_dscp_is_on_both_ends() {
 #[test]
 fn an_unknown_congestion_control_names_those_there_are() {
     let plan = TcpPlan { congestion_control: Some("nosuch".to_owned()), ..plan() };
-    let (client, _server) = connect(&plan);
-    let error = run(Place::Client, &plan, client, &Stop::new(), &mut Vec::new()).unwrap_err().to_string();
-    assert!(error.starts_with("stream 0: cannot set TCP_CONGESTION to nosuch: "), "{error}");
+    let listener = narrows_sys::net::listen(0).unwrap();
+    let error = prepare(&listener, Place::Client, Flow::Up, &plan).unwrap_err().to_string();
+    assert!(error.starts_with("new connection: cannot set TCP_CONGESTION to nosuch: "), "{error}");
     let there = files::read_text("/proc/sys/net/ipv4/tcp_available_congestion_control".as_ref());
     let first = there.unwrap().split_whitespace().next().unwrap().to_owned();
     assert!(error.contains("; this host has: ") && error.contains(&first), "{error}");

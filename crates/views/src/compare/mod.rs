@@ -79,10 +79,31 @@ fn named(sides: &[Side], options: &Options) -> Result<Vec<String>, String> {
         return Ok(vec!["value".to_owned()]);
     };
     if !options.figures.is_empty() {
-        return Ok(options.figures.clone());
+        return options.figures.iter().map(|name| meant(first, name)).collect();
     }
     let figure = first.figures.first();
     figure.map(|it| vec![it.name.clone()]).ok_or_else(|| format!("cannot compare run {}: it has no figure", first.id))
+}
+
+/// The figure of the run that the user means: that of this name, else the only one that adds a direction, a goal or a size to it.
+fn meant(run: &StoredRun, name: &str) -> Result<String, String> {
+    let adds = |of: &&str| {
+        of.strip_prefix(name).is_some_and(|rest| rest.starts_with(' '))
+            || of.strip_suffix(name).is_some_and(|rest| rest.ends_with(' '))
+    };
+    let names = || run.figures.iter().map(|it| it.name.as_str());
+    if names().any(|it| it == name) {
+        return Ok(name.to_owned());
+    }
+    match &names().filter(adds).collect::<Vec<_>>()[..] {
+        [] => Ok(name.to_owned()),
+        [only] => Ok((*only).to_owned()),
+        several => {
+            let several: Vec<String> = several.iter().map(|it| format!("`{it}`")).collect();
+            let several = several.join(", ");
+            Err(format!("cannot compare the figure `{name}`: the name is ambiguous; give one of {several}"))
+        }
+    }
 }
 
 fn figure(sides: &[Side], name: &str, options: &Options) -> Result<ComparedFigure, String> {

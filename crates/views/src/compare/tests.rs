@@ -51,6 +51,24 @@ fn pairs_cancel_what_is_common() {
     assert_eq!(error, "cannot compare file with file as pairs: 1 values against 6; leave --paired out");
 }
 
+#[test]
+fn a_figure_is_named_without_its_direction_where_there_is_only_one() {
+    let figures = ["goodput up", "loss", "loss up", "mean RTT up", "mean RTT down", "idle RTT"];
+    let figures = figures.iter().map(|it| Headline::new(*it, 1.0, Unit::Number)).collect();
+    let run = crate::history::empty("diagnose", figures);
+    let named = |name| meant(&run, name);
+    assert_eq!(named("goodput").as_deref(), Ok("goodput up"));
+    assert_eq!(named("idle").as_deref(), Ok("idle RTT"));
+    assert_eq!(named("loss").as_deref(), Ok("loss"), "its own name comes first");
+    assert_eq!(named("RTT up").as_deref(), Ok("mean RTT up"));
+    let several = named("mean").unwrap_err();
+    assert_eq!(
+        several,
+        "cannot compare the figure `mean`: the name is ambiguous; give one of `mean RTT up`, `mean RTT down`"
+    );
+    assert_eq!(named("good").as_deref(), Ok("good"), "words are whole");
+}
+
 fn run(id: &str, hour: u64, value: f64) -> StoredRun {
     StoredRun {
         id: id.into(),

@@ -6,6 +6,7 @@ mod cpu;
 pub(crate) mod distribution;
 mod interval_ends;
 pub mod live;
+mod own_queue;
 pub mod rr;
 pub mod tcp;
 pub mod udp;

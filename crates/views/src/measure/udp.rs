@@ -1,7 +1,7 @@
 //! The view of a measurement of UDP.
 
 use super::udp_total::flow_summary;
-use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, remarks};
+use super::{Common, FlowRecords, Pair, Part, Span, StreamRecord, Viewed, cpu, in_turn, own_queue, remarks};
 use narrows_diagnose::ledger;
 use narrows_model::load::udp::report::{
     MeasureUdpReport, ReceivedPart, SCHEMA, SentPart, UdpInterval, UdpStreamView, UdpSummary,
@@ -87,6 +87,7 @@ pub fn counted_ledgers(run: &Run) -> Vec<Ledger> {
 /// The view of one trial.
 pub fn from_trial(trial: UdpTrial<'_>, run: RunView) -> MeasureUdpReport {
     let flows = FlowRecords::all(trial);
+    let of_queue = own_queue::remarks(trial, &run.target.asked);
     MeasureUdpReport {
         schema: SCHEMA.to_owned(),
         run,
@@ -94,7 +95,7 @@ pub fn from_trial(trial: UdpTrial<'_>, run: RunView) -> MeasureUdpReport {
         streams: flows.iter().flat_map(|flow| flow.pairs.iter().map(|pair| stream(flow.flow, pair))).collect(),
         intervals: in_turn(flows.iter().map(FlowRecords::intervals).collect()),
         summary: summary(trial),
-        remarks: remarks(trial),
+        remarks: [remarks(trial), of_queue].concat(),
     }
 }
 

@@ -168,6 +168,7 @@ impl Params {
             limit,
             omit_ms: self.omit_s * 1000,
             message_bytes: some(self.length).unwrap_or(128 << 10),
+            keeps_message_bytes: true,
             send_buffer_bytes: some(self.window),
             receive_buffer_bytes: some(self.window),
             congestion_control: self.congestion.clone(),

@@ -67,7 +67,7 @@ impl QuicArgs {
             limit,
             omit_ms,
             interval_ms: self.interval.ms(),
-            message_bytes: self.size.size.message_bytes()?,
+            message_bytes: self.size.size.message_bytes()?.0,
             congestion_control: self.congestion_control.clone(),
             transport: Transport::Quic,
             ..TcpPlan::default()

@@ -89,7 +89,8 @@ impl StampArgs {
         let (stop, begun) = (stop_on_interrupt()?, Begun::now().map_err(Failure::run)?);
         let mut shown = 0;
         let record = stamp::measure(&plan, &self.host, peer, key.as_ref(), &stop, &mut |packets| {
-            if !self.result.quiet {
+            // Between the packets of a long interval there is nothing new to tell.
+            if !self.result.quiet && packets.len() > shown {
                 crate::failure::note!("{}", progress(packets, shown));
             }
             shown = packets.len();

@@ -10,7 +10,7 @@ use narrows_model::{MeasureReport, Plan as _, Transport};
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("svg", |it| it.help("Write a picture of the intervals to this file (SVG)").hide_short_help(true)),
-    mut_arg("size", |it| it.default_value("128k").value_name("SIZE").help("Read and write size")),
+    mut_arg("size", |it| it.default_value("auto").value_name("SIZE").help("Write size; auto: 128k, at high rates up to 1M")),
     after_help = "Examples:\n  \
     narrows measure tcp server --token-file token\n  \
     narrows measure tcp server -P 4 --direction both -t 30s --omit 2s\n  \

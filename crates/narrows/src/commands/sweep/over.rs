@@ -9,6 +9,7 @@ use crate::session::{INTERRUPTED, tuner};
 use narrows_model::UdpRate;
 use narrows_render::{campaign as runs, influence};
 use narrows_runner::campaign::{self, Ended, Surroundings as _, results};
+use narrows_runner::compare::SIDES_MAX;
 use narrows_runner::stored::{self, Begun};
 use narrows_runner::sweep::over::{self, OverPlan};
 
@@ -53,6 +54,9 @@ impl Args {
         match ended {
             Ended::Complete => {
                 around.line(&format!("{} runs with tag {tag}", steps.len()));
+                if let Some(command) = influence::comparison(&report.0, SIDES_MAX) {
+                    around.line(&format!("to prove a difference (4 runs or more of each): {command}"));
+                }
                 Ok(0)
             }
             Ended::Interrupted => {

@@ -231,6 +231,14 @@ pub(crate) fn three_acts() -> Report {
     report
 }
 
+/// The same rounds with their fixes kept, between two network namespaces of one host.
+pub(crate) fn kept() -> Report {
+    let mut report = three_acts();
+    report.rounds.iter_mut().flat_map(|round| &mut round.changes).for_each(|change| change.in_force = true);
+    report.hosts.server.name = report.hosts.client.name.clone();
+    report
+}
+
 /// A fix that did not help.
 pub(crate) fn no_help() -> Report {
     let mut report = three_acts();
@@ -434,6 +442,7 @@ pub(crate) fn all() -> Vec<(&'static str, Report)> {
     vec![
         ("limited", limited()),
         ("three_acts", three_acts()),
+        ("kept", kept()),
         ("no_help", no_help()),
         ("healthy", healthy()),
         ("suspected", suspected()),

@@ -60,7 +60,7 @@ fn stream(id: u32, flow: Flow, at: Place, seconds: u64, bytes_s: u64) -> TcpStre
         buffer_lock: None,
         sndbuf_bytes: Some(87_040),
         rcvbuf_bytes: Some(131_072),
-        method: if sends { "sendfile" } else { "discard" }.into(),
+        method: if sends { "splice" } else { "discard" }.into(),
         samples,
         subflows: Vec::new(),
     }
