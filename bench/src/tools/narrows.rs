@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 /// The port of the server that all settings use.
 const PORT: u16 = 5220;
 
+/// The token of a server, which makes it. Without one a server paces each stream, and admits few.
+fn token(port: u16) -> String {
+    format!("--token-file target/bench-{port}.token")
+}
+
 /// As a user runs it.
 pub(super) fn plain(program: &Path) -> Result<Tool, PathBuf> {
     whole(program, "narrows", PORT)
@@ -21,14 +26,17 @@ pub(super) fn other(program: &Path) -> Result<Tool, PathBuf> {
 
 fn whole(program: &Path, name: &'static str, port: u16) -> Result<Tool, PathBuf> {
     let tool = setting(program, name, port, |port, work| Some(ask(port, work, "")))?;
-    let serve = words(&format!("serve --open --open-rate 1T --port {port}"));
+    let serve = words(&format!("serve --port {port} {}", token(port)));
     Ok(Tool {
         serving: Serving { words: Some(serve), ..tool.serving },
         udp: Some(Udp {
             ask: |port, load| {
                 words(&format!(
-                    "measure udp {SERVER} --port {port} --rate {} --size {} --duration {}s --format json",
-                    load.bps, load.bytes, load.seconds
+                    "measure udp {SERVER} --port {port} --rate {} --size {} --duration {}s --format json {}",
+                    load.bps,
+                    load.bytes,
+                    load.seconds,
+                    token(port)
                 ))
             },
             read: |said, _| read_udp(&serde_json::from_str(said).ok()?),
@@ -65,7 +73,7 @@ fn ask(port: u16, Work { streams, mode, way, seconds }: &Work, more: &str) -> Ve
         Mode::Uncopied => "--zero-copy on",
     };
     let (load, way) = (format!("--streams {streams} --duration {seconds}s {mode}"), way.words());
-    words(&format!("measure tcp {SERVER} --port {port} {load} {way} --format json {more}"))
+    words(&format!("measure tcp {SERVER} --port {port} {} {load} {way} --format json {more}", token(port)))
 }
 
 /// What sampling costs is measured once.

@@ -1,6 +1,6 @@
 //! Diagnoses of both directions: a headline each and whether they differ, then both reports.
 
-use crate::diagnosis;
+use crate::diagnosis::{self, kept::found_at_first};
 use crate::doc::Doc;
 use crate::format::document;
 use crate::words::range;
@@ -12,7 +12,7 @@ document!(BothDirections, "a diagnosis of both directions", doc);
 
 pub(crate) fn doc(both: &BothDirections, full: bool) -> Doc {
     let head = ways(both).into_iter().fold(Doc::new("Diagnosis of both directions"), |doc, (way, report)| {
-        doc.lead(way.word(), report.map_or(NOTHING, |report| &report.verdict.headline), None)
+        doc.lead(way.word(), &report.map_or_else(|| NOTHING.to_owned(), found_at_first), None)
     });
     let parts = ways(both).into_iter().filter_map(|(way, report)| Some((way, report?)));
     parts.fold(head.plain(&symmetry(both)), |doc, (way, report)| {

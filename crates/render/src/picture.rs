@@ -2,17 +2,19 @@
 //! path profile (offered against delivered rate, and the queue that each step made).
 
 use crate::diagnosis::budget::parts;
-use crate::diagnosis::kept::is_kept;
+use crate::diagnosis::kept::{first_cause, found_at_first, is_kept, remains};
 use crate::diagnosis::path_profile::sentences;
 use crate::diagnosis::places::on;
 use crate::diagnosis::roofline::{binds, farthest};
+use crate::diagnosis::verdict::{tone, word};
 use crate::figures::{ratio, tick};
+use crate::style::Tone;
 use crate::svg::{Anchor, Canvas, Entry, Font, Look, Marker, Panel, Scale, Stroke, legend, palette};
 use crate::words::{clean, predicted, range, share, times};
 use narrows_model::run::report::{PathProfileView, ProofView};
 use narrows_model::words::show::nominal;
 use narrows_model::words::units::{bps, percent};
-use narrows_model::{Ceiling, Report, Status, TimeBudget};
+use narrows_model::{Ceiling, Report, TimeBudget};
 
 const WIDTH: f64 = 960.0;
 const MARGIN: f64 = 24.0;
@@ -52,19 +54,24 @@ pub(crate) fn on_page(report: &Report) -> String {
 /// `from`: where the figures begin; below [`TITLE_HIGH`] there is no title.
 fn drawn(report: &Report, from: f64) -> String {
     let verdict = &report.verdict;
-    let (word, color) = match verdict.status {
-        _ if is_kept(report) => ("WAS LIMITED", palette::GREEN),
-        Status::Limited => ("LIMITED", palette::VERMILION),
-        Status::Healthy => ("HEALTHY", palette::GREEN),
-        Status::Suspected => ("SUSPECTED", palette::ORANGE),
-        Status::Unknown => ("UNKNOWN", palette::ORANGE),
+    let word = word(report).to_uppercase();
+    let color = match tone(report) {
+        Tone::Good => palette::GREEN,
+        Tone::Bad => palette::VERMILION,
+        _ => palette::ORANGE,
     };
     let cause = verdict.causes.first();
-    let said = cause.map(|cause| {
-        format!("{word}: {} {}, confidence {}", clean(&cause.id), on(cause.at, report), percent(cause.confidence))
-    });
-    let title = said.unwrap_or_else(|| word.to_owned());
-    let subtitle = Font::SUBTITLE.fit(&clean(&verdict.headline), WIDTH - 2.0 * MARGIN);
+    // A confidence is that of the verdict before the fix.
+    let (of, confidence) = match cause {
+        _ if is_kept(report) => (first_cause(report), None),
+        it => (it.map(|it| (it.id.as_str(), it.at)), it.map(|it| it.confidence)),
+    };
+    let of = of.map(|(id, at)| format!(": {} {}", clean(id), on(at, report)));
+    let confidence = confidence.map(|it| format!(", confidence {}", percent(it)));
+    let title = [Some(word.clone()), of, confidence].into_iter().flatten().collect::<String>();
+    // What remains comes first: the rest may be cut.
+    let now = remains(report).filter(|_| is_kept(report)).map_or_else(String::new, |now| format!("{now}; "));
+    let subtitle = Font::SUBTITLE.fit(&clean(&(now + &found_at_first(report))), WIDTH - 2.0 * MARGIN);
     let commands = cause.filter(|_| !is_kept(report)).map(|cause| cause.fix.commands.as_slice()).unwrap_or_default();
     let limits = &report.accounts.roofline[..SHOWN.min(report.accounts.roofline.len())];
     let profile = report.accounts.path_profile.as_ref();
@@ -78,7 +85,7 @@ fn drawn(report: &Report, from: f64) -> String {
         + MARGIN;
     let sheet = if from < TITLE_HIGH { Canvas::new } else { Canvas::titled };
     let mut canvas = sheet(WIDTH, high, &title, &subtitle);
-    canvas.rect([0.0, 0.0, 8.0, high], color, word);
+    canvas.rect([0.0, 0.0, 8.0, high], color, &word);
     let mut y = from;
     figures(&mut canvas, report, y);
     y += FIGURES_HIGH;

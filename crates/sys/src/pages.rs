@@ -13,6 +13,10 @@ const MADV_COLLAPSE: libc::c_int = 25;
 const HUGE_PAGE: usize = 2 << 20;
 /// What a pipe may hold of every user's (`fs.pipe-max-size`, pipe(7)).
 const PIPE_BYTES: libc::c_int = 1 << 20;
+/// Through less, copying is faster.
+const LEAST_BYTES: usize = 64 << 10;
+/// What passes at a time on a slow path: the kernel waits as long as a call may wait for each 16 pages.
+const SLOW_BYTES: usize = 64 << 10;
 
 /// A sealed file in memory (`memfd_create`).
 ///
@@ -55,8 +59,7 @@ impl Pages {
     /// What sends the first of these pages, again and again, to one socket. Errors: the kernel's error: usually too many files.
     pub fn passing(&self) -> io::Result<Passing> {
         let (from, to) = (wide_pipe()?, wide_pipe()?);
-        // SAFETY: F_GETPIPE_SZ takes nothing.
-        let room = moved(unsafe { libc::fcntl(from.1.as_raw_fd(), libc::F_GETPIPE_SZ) } as libc::ssize_t)?;
+        let room = room(&from.1)?.min(room(&to.1)?);
         let (file, pipe, mut offset, mut held) = (self.file.as_raw_fd(), from.1.as_raw_fd(), 0, 0);
         while held < room.min(self.bytes) {
             // SAFETY: both descriptors are open; `offset` is ours, and a pipe has none.
@@ -65,14 +68,23 @@ impl Pages {
                 some => held += some,
             }
         }
-        Ok(Passing { from, to, held, left: 0 })
+        if held < LEAST_BYTES {
+            return Err(io::Error::other("this user has too many pipes (fs.pipe-user-pages-soft)"));
+        }
+        Ok(Passing { from, to, held, left: 0, is_slow: true })
     }
+}
+
+/// The bytes that a pipe holds.
+fn room(pipe: &PipeWriter) -> io::Result<usize> {
+    // SAFETY: F_GETPIPE_SZ takes nothing.
+    moved(unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_GETPIPE_SZ) } as libc::ssize_t)
 }
 
 /// A pipe that holds as much as this user's may.
 fn wide_pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let pipe = io::pipe()?;
-    // A user of many pipes gets narrow ones, through which less passes at a time.
+    // A user of many pipes gets narrow ones.
     // SAFETY: F_SETPIPE_SZ takes a plain number.
     unsafe { libc::fcntl(pipe.1.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES) };
     Ok(pipe)
@@ -88,6 +100,8 @@ pub struct Passing {
     held: usize,
     /// What the second pipe still has.
     left: usize,
+    /// Whether the socket did not take all of the last call.
+    is_slow: bool,
 }
 
 impl Passing {
@@ -100,9 +114,12 @@ impl Passing {
             self.refer(count)?;
         }
         let (from, to) = (self.to.0.as_raw_fd(), socket.as_raw_fd());
-        let (no_offset, count) = (std::ptr::null_mut(), self.left.min(count));
+        let most = if self.is_slow { SLOW_BYTES } else { usize::MAX };
+        let (no_offset, count) = (std::ptr::null_mut(), self.left.min(count).min(most));
+        self.is_slow = true;
         // SAFETY: both descriptors are open; offsets are of files alone.
         let sent = moved(unsafe { libc::splice(from, no_offset, to, no_offset, count, 0) })?;
+        self.is_slow = sent < count;
         self.left -= sent;
         Ok(sent)
     }

@@ -286,7 +286,7 @@ fn loads(a: &LoadPlan, b: &LoadPlan) -> Option<String> {
     const FIELDS: &[Field] = &[
         ("streams", |a, b| a.streams == b.streams),
         ("duration", |a, b| (a.limit, a.omit_ms) == (b.limit, b.omit_ms)),
-        ("message size", |a, b| a.message_bytes == b.message_bytes),
+        ("message size", |a, b| (a.message_bytes, a.keeps_message_bytes) == (b.message_bytes, b.keeps_message_bytes)),
         ("fixed buffers", |a, b| {
             (a.send_buffer_bytes, a.receive_buffer_bytes) == (b.send_buffer_bytes, b.receive_buffer_bytes)
         }),

@@ -12,6 +12,7 @@ use narrows_model::run::command::CommandRecord;
 use narrows_model::run::history::{
     Headline, StoredRun, TREND_RUNS_MIN, TREND_SCHEMA, TrendChange, TrendOf, TrendPoint, TrendReport, TrendSeries,
 };
+use narrows_model::run::report::RoundView;
 use narrows_model::run::sweep::SweepRow;
 use narrows_model::trace::report::TraceEnd;
 use narrows_model::words::figures::float;
@@ -221,8 +222,11 @@ fn diagnosis(run: &Run) -> (&'static str, Vec<Headline>, Option<String>) {
     let capacity = report.accounts.path_profile.as_ref().and_then(|it| it.capacity_bps);
     let loaded = report.accounts.latency.as_ref();
     let loaded = loaded.and_then(|it| Some(figures::LOADED_RTT.at(it.direction, it.loaded_us?.p50)));
+    // A later load is compared with the goodput that belongs to the verdict.
+    let after_fixes = after_fixes(&report.run.ending, &report.rounds);
+    let goodput_bps = after_fixes.map_or(report.verdict.goodput_bps, |last| last.goodput_bps);
     let first = [
-        Some(figures::GOODPUT.at(report.verdict.direction, report.verdict.goodput_bps)),
+        Some(figures::GOODPUT.at(report.verdict.direction, goodput_bps)),
         rtt,
         capacity.map(|bps| figures::CAPACITY.at("", bps)),
         loaded,
@@ -230,9 +234,31 @@ fn diagnosis(run: &Run) -> (&'static str, Vec<Headline>, Option<String>) {
     let mut listed: Vec<Headline> = first.into_iter().flatten().collect();
     let more = figures::baseline(run).into_iter().filter(|it| listed.iter().all(|of| of.name != it.name));
     listed.extend(more.collect::<Vec<_>>());
-    let status = report.verdict.status;
-    let cause = report.verdict.causes.first().map(|cause| format!(": {}", cause.id)).unwrap_or_default();
+    let (status, cause) = match after_fixes {
+        Some(last) => (last.status, last.cause.as_ref()),
+        None => (report.verdict.status, report.verdict.causes.first().map(|cause| &cause.id)),
+    };
+    let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
     ("diagnose", listed, Some(format!("{status}{cause}")))
+}
+
+/// Whether the fix of a round helped.
+fn is_proven(round: &RoundView) -> bool {
+    round.proof.as_ref().is_some_and(|proof| proof.helped)
+}
+
+/// The rounds of a diagnosis whose fix helped and is kept. What is in force of a run that did not come to its end was to be rolled back.
+fn kept_rounds<'a>(ending: &Ending, rounds: &'a [RoundView]) -> Vec<&'a RoundView> {
+    let is_kept = |round: &&RoundView| is_proven(round) && round.changes.iter().any(|change| change.in_force);
+    rounds.iter().filter(|round| *ending == Ending::Complete && is_kept(round)).collect()
+}
+
+/// The round that says what is true after the fixes that are kept. `None` where none is, or where a fix was another load: later rounds do
+/// not measure the load that was asked for then.
+fn after_fixes<'a>(ending: &Ending, rounds: &'a [RoundView]) -> Option<&'a RoundView> {
+    let is_kept = !kept_rounds(ending, rounds).is_empty();
+    let is_other_load = rounds.iter().any(|round| is_proven(round) && round.changes.is_empty());
+    rounds.last().filter(|_| is_kept && !is_other_load)
 }
 
 fn searched(run: &Run) -> Vec<Headline> {
@@ -326,7 +352,60 @@ pub fn inventory(change: &mut TrendChange, runs: Result<[Run; 2], String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::{AnswerKind, ProbePurpose, TraceAnswer, TracePlan, TraceProbe, TraceProtocol};
+    use narrows_model::run::report::ProofView;
+    use narrows_model::{
+        AnswerKind, Change, Place, ProbePurpose, Setting, Status, TraceAnswer, TracePlan, TraceProbe, TraceProtocol,
+    };
+
+    #[test]
+    fn a_diagnosis_with_kept_fixes_is_listed_with_what_is_true_after_them() {
+        let change = Change {
+            id: "1".to_owned(),
+            at: Place::Server,
+            set: Setting::Sysctl { key: "net.ipv4.tcp_rmem".to_owned(), value: "4096 131072 8388608".to_owned() },
+            before: "4096 131072 262144".to_owned(),
+            made_unix_us: 0,
+            in_force: true,
+        };
+        let proof = ProofView {
+            before_bps: vec![1e6; 3],
+            after_bps: vec![9e6; 3],
+            before_loss: Vec::new(),
+            after_loss: Vec::new(),
+            gain: Some(9.0),
+            gain_interval: Some([8.9, 9.1]),
+            predicted_bps: 9e6,
+            predicted_interval_bps: None,
+            helped: true,
+        };
+        let round = |round, status, changes: &[Change], proof| RoundView {
+            round,
+            cause: Some(format!("cause {round}")),
+            at: Some(Place::Server),
+            status,
+            headline: String::new(),
+            goodput_bps: 1e6,
+            changes: changes.to_vec(),
+            proof,
+        };
+        let of = |ending: &Ending, changes: &[Change], helped| {
+            let proof = ProofView { helped, ..proof.clone() };
+            let rounds = [round(0, Status::Limited, changes, Some(proof)), round(1, Status::Suspected, &[], None)];
+            after_fixes(ending, &rounds).map(|last| (last.status, last.cause.clone()))
+        };
+        let kept = std::slice::from_ref(&change);
+        assert_eq!(of(&Ending::Complete, kept, true), Some((Status::Suspected, Some("cause 1".to_owned()))));
+        // A run that was killed, or whose change could not be undone, meant to roll it back.
+        assert_eq!(of(&Ending::Interrupted, kept, true), None);
+        assert_eq!(of(&Ending::Failed("cannot roll back".to_owned()), kept, true), None);
+        assert_eq!(of(&Ending::Complete, kept, false), None, "a fix that did not help is not kept");
+        let rolled_back = [Change { in_force: false, ..change.clone() }];
+        assert_eq!(of(&Ending::Complete, &rolled_back, true), None);
+        let of_load = round(0, Status::Limited, &[], Some(proof.clone()));
+        let rounds = [of_load, round(1, Status::Limited, kept, Some(proof)), round(2, Status::Healthy, &[], None)];
+        assert_eq!(kept_rounds(&Ending::Complete, &rounds).len(), 1);
+        assert!(after_fixes(&Ending::Complete, &rounds).is_none(), "the last round has another load");
+    }
 
     #[test]
     fn a_trace_that_did_not_reach_its_target_has_no_figures_of_it() {

@@ -15,6 +15,9 @@ pub(super) const COLLECTOR: Collector = Collector {
         keys::NIC_HARDWARE,
         keys::NIC_MTU,
         keys::NIC_TXQUEUELEN,
+        keys::NIC_GSO_MAX,
+        keys::NIC_GRO_MAX,
+        keys::NIC_TSO_MAX,
         keys::NIC_UP,
         keys::NIC_CARRIER,
     ],
@@ -43,6 +46,12 @@ fn collect(context: &Context<'_>, sink: &mut Sink<'_>) -> Result<(), Missing> {
     sink.fact(keys::NIC_MTU, link.mtu, SOURCE);
     let length = link.txqueuelen.ok_or_else(|| Missing::because("the kernel does not say how long the queue is"));
     sink.put(keys::NIC_TXQUEUELEN, length, SOURCE);
+    for (key, bytes) in
+        [(keys::NIC_GSO_MAX, link.gso_max), (keys::NIC_GRO_MAX, link.gro_max), (keys::NIC_TSO_MAX, link.tso_max)]
+    {
+        let bytes = bytes.ok_or_else(|| Missing::because("kernels before Linux 5.19 do not say how large segments may be"));
+        sink.put(key, bytes, SOURCE);
+    }
     sink.fact(keys::NIC_UP, link.up, SOURCE);
     let carrier = link.carrier.ok_or_else(|| Missing::because("the kernel does not say whether there is a carrier"));
     sink.put(keys::NIC_CARRIER, carrier, SOURCE);

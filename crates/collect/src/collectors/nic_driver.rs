@@ -6,8 +6,15 @@ use narrows_model::keys;
 
 pub(super) const COLLECTOR: Collector = Collector {
     id: "nic-driver",
-    about: "driver, its version, firmware, bus address, NUMA node",
-    provides: &[keys::NIC_DRIVER, keys::NIC_DRIVER_VERSION, keys::NIC_FIRMWARE, keys::NIC_BUS, keys::NIC_NUMA_NODE],
+    about: "driver, its version, firmware, bus address, NUMA node, IOMMU",
+    provides: &[
+        keys::NIC_DRIVER,
+        keys::NIC_DRIVER_VERSION,
+        keys::NIC_FIRMWARE,
+        keys::NIC_BUS,
+        keys::NIC_NUMA_NODE,
+        keys::NIC_IOMMU,
+    ],
     class: Class::Inventory,
     can_run: with_device,
     collect: |context, sink| {
@@ -29,6 +36,10 @@ pub(super) const COLLECTOR: Collector = Collector {
             _ => Err(Missing::because("the device belongs to no NUMA node")),
         };
         sink.put(keys::NIC_NUMA_NODE, node, path);
+        // The mode of its domain: `DMA`, `DMA-FQ`, `identity` (Documentation/ABI/testing/sysfs-kernel-iommu_groups).
+        let path = format!("{}/iommu_group/type", context.pci()?);
+        let mode = context.host.read(&path).map(|text| text.trim().chars().take(16).collect::<String>());
+        sink.put(keys::NIC_IOMMU, mode.map_err(|_| Missing::because("the device is behind no IOMMU")), path);
         Ok(())
     },
 };

@@ -38,6 +38,14 @@ pub struct Link {
     /// Packets that its default queue holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub txqueuelen: Option<u32>,
+    /// Bytes of the largest segment that it hands to its driver, and that it makes of received packets; what the driver takes at most
+    /// (`IFLA_GSO_MAX_SIZE`, `IFLA_GRO_MAX_SIZE`, `IFLA_TSO_MAX_SIZE`, Linux 5.19). Of IPv4 since Linux 6.3 the smaller one counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gso_max: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gro_max: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tso_max: Option<u32>,
     /// The interface below a VLAN, MACVLAN or VXLAN, or the only port of a bond or bridge that leads out of this host, if that is in the same
     /// network namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,6 +160,17 @@ pub(super) struct Stacking {
     bound: Option<u32>,
 }
 
+// include/uapi/linux/if_link.h, Linux 6.3
+const IFLA_GSO_MAX_SIZE: u16 = 41;
+const IFLA_GRO_MAX_SIZE: u16 = 58;
+const IFLA_TSO_MAX_SIZE: u16 = 59;
+const IFLA_GSO_IPV4_MAX_SIZE: u16 = 63;
+const IFLA_GRO_IPV4_MAX_SIZE: u16 = 64;
+
+fn smaller(value: &mut Option<u32>, other: Option<u32>) {
+    *value = [*value, other].into_iter().flatten().min();
+}
+
 /// An interface, and what it is stacked on.
 pub(super) fn decode(message: &Message) -> Option<(Link, Stacking)> {
     let payload = message.payload.as_slice();
@@ -169,6 +188,9 @@ pub(super) fn decode(message: &Message) -> Option<(Link, Stacking)> {
             IFLA_IFNAME => link.name = attribute.text()?,
             IFLA_MTU => link.mtu = attribute.u32()?,
             IFLA_TXQLEN => link.txqueuelen = attribute.u32(),
+            IFLA_GSO_MAX_SIZE | IFLA_GSO_IPV4_MAX_SIZE => smaller(&mut link.gso_max, attribute.u32()),
+            IFLA_GRO_MAX_SIZE | IFLA_GRO_IPV4_MAX_SIZE => smaller(&mut link.gro_max, attribute.u32()),
+            IFLA_TSO_MAX_SIZE => link.tso_max = attribute.u32(),
             IFLA_CARRIER => link.carrier = attribute.u8().map(|carrier| carrier != 0),
             IFLA_CARRIER_CHANGES => link.carrier_changes = attribute.u32().map(u64::from),
             IFLA_ADDRESS if has_address => link.address = Some(hardware_address(attribute.payload)),

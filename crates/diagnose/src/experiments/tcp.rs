@@ -87,7 +87,11 @@ pub static LARGER_WRITES: Experiment = Experiment {
     plan: Plan::Path(|baseline| {
         let load = short(baseline)?;
         let message_bytes = TcpPlan::default().message_bytes;
-        (load.message_bytes < message_bytes).then_some(LoadPlan::Tcp(TcpPlan { message_bytes, ..load }))
+        (load.message_bytes < message_bytes).then_some(LoadPlan::Tcp(TcpPlan {
+            message_bytes,
+            keeps_message_bytes: true,
+            ..load
+        }))
     }),
 };
 

@@ -78,6 +78,9 @@ keys! {
     LAYER_RX_DROPPED = "layer.rx_dropped.*", Count;
     LAYER_QDISC_DROPS = "layer.qdisc_drops.*", Count;
     NIC_TXQUEUELEN = "nic.txqueuelen", Packets, "txqueuelen";
+    NIC_GSO_MAX = "nic.gso_max", Bytes, "largest segment sent";
+    NIC_GRO_MAX = "nic.gro_max", Bytes, "largest segment received";
+    NIC_TSO_MAX = "nic.tso_max", Bytes;
     NIC_UP = "nic.up", Flag;
     NIC_CARRIER = "nic.carrier", Flag, "link up";
     NIC_COUNTER = "nic.counter.*", Count;
@@ -86,6 +89,7 @@ keys! {
     NIC_FIRMWARE = "nic.firmware", Text, "firmware";
     NIC_BUS = "nic.bus", Text, "bus";
     NIC_NUMA_NODE = "nic.numa_node", Number, "NUMA node";
+    NIC_IOMMU = "nic.iommu", Text, "IOMMU";
     NIC_LOCAL_CPUS = "nic.local_cpus", Cpu;
     NIC_FEATURE_TSO = "nic.feature.tso", Flag, "TSO";
     NIC_FEATURE_GSO = "nic.feature.gso", Flag, "GSO";

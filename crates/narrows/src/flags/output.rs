@@ -26,13 +26,12 @@ pub(crate) struct FormatArg<R: Document> {
 
 /// What the ending of a file asks for, where it is no JSON: a format, or none that `--format` has.
 fn asked(file: &Path) -> Option<(&'static str, Option<Format>)> {
-    const ENDINGS: [(&str, Option<Format>); 7] = [
+    const ENDINGS: [(&str, Option<Format>); 6] = [
         ("html", Some(Format::Html)),
         ("htm", Some(Format::Html)),
         ("csv", Some(Format::Csv)),
         ("md", Some(Format::Markdown)),
         ("markdown", Some(Format::Markdown)),
-        ("txt", Some(Format::Text)),
         ("svg", None),
     ];
     let ending = file.extension()?.to_str()?;

@@ -34,7 +34,7 @@ const PERCENT_MAX: f64 = 9.0;
 /// A change as a share of a base of this sign: `+3.2 %`, or `461 times` the base.
 pub(super) fn change(of: f64, base: f64) -> String {
     match 1.0 + of {
-        _ if base <= 0.0 || of <= PERCENT_MAX => share(of),
+        _ if base <= 0.0 || of.is_nan() || of <= PERCENT_MAX => share(of),
         times if times < 100.0 => format!("{times:.1} times"),
         times => format!("{} times", grouped(crate::words::rounded(times))),
     }

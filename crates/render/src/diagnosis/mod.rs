@@ -8,7 +8,7 @@ pub(crate) mod path_profile;
 pub(crate) mod places;
 pub(crate) mod roofline;
 pub(crate) mod rounds;
-mod verdict;
+pub(crate) mod verdict;
 mod weighed;
 
 pub use weighed::weighed;

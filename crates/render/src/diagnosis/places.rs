@@ -16,7 +16,7 @@ pub(crate) fn on(place: Place, report: &Report) -> String {
 }
 
 /// What the client and the server are called, each name in at most `max` columns. Network namespaces share the name of their host: it is
-/// followed by which end it is.
+/// followed by the server's address there.
 pub(crate) fn names(report: &Report, max: usize) -> [String; 2] {
     let [client, server] = [&report.hosts.client.name, &report.hosts.server.name].map(|name| clean(name));
     let [shown_client, shown_server] = [&client, &server].map(|name| fit(name, max));
@@ -25,5 +25,5 @@ pub(crate) fn names(report: &Report, max: usize) -> [String; 2] {
     }
     let address = &report.run.target.address;
     let address = address.parse::<SocketAddr>().map_or_else(|_| clean(address), |it| it.ip().to_string());
-    [format!("{shown_client}, this end"), format!("{shown_server}, the far end {address}")]
+    [shown_client, format!("{shown_server}, {address}")]
 }

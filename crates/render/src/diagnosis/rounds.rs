@@ -1,5 +1,6 @@
 //! The rounds of `--try`: the changes, their gain, and the predicted gain.
 
+use super::kept::is_kept;
 use super::places::on;
 use crate::doc::{Doc, Pair};
 use crate::style::Tone;
@@ -25,8 +26,12 @@ fn act(report: &Report, round: &RoundView) -> Vec<Pair> {
     let says = format!("{}, {}{cause}", bps(round.goodput_bps), round.status.word());
     let mut all = vec![Pair::new(&format!("act {}", round.round + 1), &says)];
     all.extend(round.changes.iter().map(|change| {
-        let kept = if change.in_force { "in force" } else { "rolled back" };
-        Pair::new("", &format!("{}: {}  ({kept})", on(change.at, report), change.set))
+        let state = match (change.in_force, is_kept(report)) {
+            (true, true) => "in force",
+            (true, false) => "perhaps in force",
+            (false, _) => "rolled back",
+        };
+        Pair::new("", &format!("{}: {}  ({state})", on(change.at, report), change.set))
     }));
     if let Some(proof) = &round.proof {
         all.push(Pair::new("", &outcome(proof)).tone(if proof.helped { Tone::Good } else { Tone::Bad }));
@@ -56,10 +61,14 @@ fn outcome(proof: &ProofView) -> String {
 
 /// Predicted and measured side by side.
 fn prediction(proof: &ProofView) -> String {
+    // The record does not say why it has none.
+    if proof.predicted_bps <= 0.0 {
+        return "no prediction was possible".to_owned();
+    }
     let within = proof.predicted_interval_bps.map_or_else(String::new, |ends| format!(" ({})", range(ends)));
     let predicted = format!("{}{within}", proof.predicted_words());
     match ProofView::mean(&proof.after_bps) {
-        Some(after) if proof.predicted_bps > 0.0 => {
+        Some(after) => {
             let off = (after / proof.predicted_bps - 1.0) * 100.0;
             let Some([low, high]) = proof.predicted_interval_bps else {
                 let word = if after >= proof.predicted_bps { "no less" } else { "less" };
@@ -68,6 +77,6 @@ fn prediction(proof: &ProofView) -> String {
             let word = if (low..=high).contains(&after) { "inside" } else { "outside" };
             format!("{predicted}; measured {} ({off:+.1} %, {word})", bps(after))
         }
-        _ => predicted,
+        None => predicted,
     }
 }

@@ -17,17 +17,34 @@ const WAS_LIMITED: &str = "was limited";
 
 /// What a page and a ticket are called.
 pub(super) fn name(report: &Report) -> String {
-    let word = if kept::is_kept(report) { WAS_LIMITED } else { report.verdict.status.word() };
-    let cause = report.verdict.causes.first().map(|cause| format!(": {} on the {}", cause.id, cause.at));
-    crate::doc::capitalised(word) + &cause.unwrap_or_default()
+    let found = report.verdict.causes.first().map(|cause| (cause.id.as_str(), cause.at));
+    let cause = if kept::is_kept(report) { kept::first_cause(report) } else { found };
+    let cause = cause.map(|(id, at)| format!(": {id} on the {at}"));
+    crate::doc::capitalised(word(report)) + &cause.unwrap_or_default()
+}
+
+/// The status in a word; after a fix that is kept, that it was another one.
+pub(crate) fn word(report: &Report) -> &'static str {
+    if kept::is_kept(report) { WAS_LIMITED } else { report.verdict.status.word() }
+}
+
+/// How that word is shown.
+pub(crate) fn tone(report: &Report) -> Tone {
+    if kept::is_kept(report) {
+        return if kept::remains(report).is_some() { Tone::Mark } else { Tone::Good };
+    }
+    match report.verdict.status {
+        Status::Limited => Tone::Bad,
+        Status::Healthy => Tone::Good,
+        Status::Suspected | Status::Unknown => Tone::Mark,
+    }
 }
 
 pub(super) fn add(doc: Doc, report: &Report, full: bool) -> Doc {
     let verdict = &report.verdict;
-    let (word, tone, rest) = first_line(report);
     let is_kept = kept::is_kept(report);
-    let headline = if is_kept { format!("before the fix: {}", verdict.headline) } else { verdict.headline.clone() };
-    let doc = doc.verdict(&word.to_uppercase(), tone, &rest).plain(&headline);
+    let doc = doc.verdict(&word(report).to_uppercase(), tone(report), &of_what(report));
+    let doc = doc.plain(&kept::found_at_first(report));
     let doc =
         kept::rolled_back(report).into_iter().chain(kept::untried(report)).fold(doc, |doc, says| doc.plain(&says));
     let ended = match &report.run.ending {
@@ -35,7 +52,8 @@ pub(super) fn add(doc: Doc, report: &Report, full: bool) -> Doc {
         Ending::Interrupted => Some("The run was interrupted; this is what was measured until then.".to_owned()),
         Ending::Failed(why) => Some(format!("The run failed: {} This is what was measured until then.", sentence(why))),
     };
-    let doc = doc.warnings(ended).pairs(figures(report));
+    let warnings = ended.into_iter().chain(kept::left_in_force(report));
+    let doc = doc.warnings(warnings).pairs(figures(report));
     let doc = verdict.causes.iter().take(1).fold(doc, |doc, cause| {
         let doc = why(doc, cause, verdict.status, full);
         if is_kept { kept::undo(doc, report) } else { what_to_do(doc, report, cause) }
@@ -49,24 +67,17 @@ pub(super) fn add(doc: Doc, report: &Report, full: bool) -> Doc {
     list(doc, hazards, &verdict.hazards, full)
 }
 
-/// The status, its tone, and what it is of.
-fn first_line(report: &Report) -> (&'static str, Tone, String) {
+/// What the status is of.
+fn of_what(report: &Report) -> String {
     if kept::is_kept(report) {
-        let tone = if kept::is_limited_still(report) { Tone::Mark } else { Tone::Good };
-        return (WAS_LIMITED, tone, kept::headline(report));
+        return kept::headline(report);
     }
-    let tone = match report.verdict.status {
-        Status::Limited => Tone::Bad,
-        Status::Healthy => Tone::Good,
-        Status::Suspected | Status::Unknown => Tone::Mark,
-    };
-    let rest = match (report.verdict.status, report.verdict.causes.first()) {
+    match (report.verdict.status, report.verdict.causes.first()) {
         (Status::Healthy, Some(cause)) => format!("bounded by {} {}", cause.id, on(cause.at, report)),
         (Status::Healthy, None) => "nothing limits the path below the requested load".to_owned(),
         (_, Some(cause)) => format!("{} {} · confidence {}", cause.id, on(cause.at, report), percent(cause.confidence)),
         (_, None) => "the evidence does not name what limits the goodput".to_owned(),
-    };
-    (report.verdict.status.word(), tone, rest)
+    }
 }
 
 fn figures(report: &Report) -> Vec<Pair> {
@@ -94,10 +105,8 @@ fn figures(report: &Report) -> Vec<Pair> {
     }
     all.extend(report.proof.as_ref().map(|proof| {
         let mean = |runs: &[f64]| or_dash(ProofView::mean(runs).map(bps));
-        let kept = report.rounds.iter().flat_map(|round| &round.changes).any(|change| change.in_force);
-        let word = if kept { "the changes are kept" } else { "all changes are rolled back" };
         let (before, after) = (mean(&proof.before_bps), mean(&proof.after_bps));
-        Pair::new("tried", &format!("{before} before, {after} after ({}); {word}", times(proof)))
+        Pair::new("tried", &format!("{before} before, {after} after ({}); {}", times(proof), kept::outcome(report)))
     }));
     all
 }

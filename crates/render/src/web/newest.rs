@@ -44,9 +44,8 @@ fn cause(run: &StoredRun, how: Judged) -> String {
     cause.unwrap_or(&run.verdict).to_owned()
 }
 
-/// The part of a diagnosed goodput that a later load carries at least where the path is no worse, and where it is better for certain.
+/// The part of a diagnosed goodput that a later load carries at least where the path is no worse.
 const AS_MUCH: f64 = 0.9;
-const MORE: f64 = 1.2;
 
 fn goodput<'a>(run: &'a StoredRun, name: &str) -> Option<&'a Headline> {
     run.figures.iter().find(|it| it.name.starts_with(name))
@@ -54,28 +53,29 @@ fn goodput<'a>(run: &'a StoredRun, name: &str) -> Option<&'a Headline> {
 
 /// What the newest load since a diagnosis says of its limit: a load of the same path, direction and protocol. `newer`: the newest first.
 fn since(run: &StoredRun, newer: &[StoredRun], now_unix_ms: u64) -> Option<(Judged, String)> {
-    if run.command != "diagnose" {
+    let found_a_limit = run.verdict.starts_with("limited") || run.verdict.starts_with("suspected");
+    if run.command != "diagnose" || !found_a_limit {
         return None;
     }
-    let then = goodput(run, "goodput");
+    let then = goodput(run, "goodput").filter(|then| then.value > 0.0)?;
     let is_udp = run.figures.iter().any(|it| it.name.starts_with("sent"));
     let command = if is_udp { "measure udp" } else { "measure tcp" };
     let (load, now) = newer.iter().find_map(|it| {
         let is_later = it.command == command && it.verdict == "complete";
         let is_same = [&it.client, &it.server] == [&run.client, &run.server];
-        let carried = goodput(it, then.map_or("goodput", |then| &then.name));
+        let carried = goodput(it, &then.name);
         carried.filter(|_| is_later && is_same).map(|carried| (it, carried))
     })?;
     let ago = |of: &StoredRun| time(now_unix_ms.saturating_sub(of.started_unix_us / 1_000));
-    let part = then.map_or(f64::INFINITY, |then| now.value / then.value);
-    let (how, word) = match part {
-        MORE.. => (Judged::Past, "good"),
-        AS_MUCH.. => (Judged::Past, "as much as then, so the limit may remain"),
-        _ => (Judged::Bad, "less than then"),
-    };
+    let part = now.value / then.value;
+    // Another load meets other limits: more of it proves nothing.
+    let (how, more) =
+        if part >= AS_MUCH { (Judged::Past, "; whether the limit remains is not known") } else { (Judged::Bad, "") };
+    let word = format!("{part:.2} times as much as then{more}");
     let way = if now.name == "goodput down" { " --direction down" } else { "" };
+    let udp = if is_udp { " --udp" } else { "" };
     let says = format!(
-        "diagnosed {} ago; the last load since then, {} ago: {} {}, {word}; `narrows diagnose {}{way}` on {} judges it anew",
+        "diagnosed {} ago; the last load since then, {} ago: {} {}, {word}; `narrows diagnose{udp} {}{way}` on {} judges it anew",
         ago(run),
         ago(load),
         now.name,
@@ -204,13 +204,16 @@ mod tests {
             (front.word, front.troubles[0].is_undecided, front.troubles[0].says.clone())
         };
         let load = |name: &str, bps: f64| with(run("2", 86_400, "measure tcp", "complete"), name, bps);
-        let says = "diagnose, goodput up: 100 Mbit/s; diagnosed 1 day ago; the last load since then, 1 h ago: goodput up 1.00 Gbit/s, good; \
-                    `narrows diagnose b` on a judges it anew";
+        let says = "diagnose, goodput up: 100 Mbit/s; diagnosed 1 day ago; the last load since then, 1 h ago: goodput up 1.00 Gbit/s, 10.00 times \
+                    as much as then; whether the limit remains is not known; `narrows diagnose b` on a judges it anew";
         assert_eq!(of(load("goodput up", 1e9)), ("UNDECIDED", true, says.to_owned()));
         let (word, _, same) = of(load("goodput up", 0.95e8));
-        assert!(word == "UNDECIDED" && same.contains("as much as then, so the limit may remain"), "{same}");
+        assert!(word == "UNDECIDED" && same.contains("0.95 times as much as then; whether"), "{same}");
         let (word, is_undecided, less) = of(load("goodput up", 0.5e8));
-        assert!((word, is_undecided) == ("BAD", false) && less.contains("50.0 Mbit/s, less than then"), "{less}");
+        assert!(
+            (word, is_undecided) == ("BAD", false) && less.contains("50.0 Mbit/s, 0.50 times as much as then;"),
+            "{less}"
+        );
         for other in [
             load("goodput down", 1e9),
             StoredRun { server: "c".to_owned(), ..load("goodput up", 1e9) },

@@ -44,6 +44,13 @@ fn a_headline_each_then_whether_they_differ_then_both_reports() {
 }
 
 #[test]
+fn the_headline_of_a_fix_that_is_kept_is_that_before_it() {
+    let text = written(&BothDirections { up: Some(samples::kept()), ..sample() }, Format::Text);
+    assert!(text.starts_with("up    before the fix: The server's receive window holds this path"), "{text}");
+    assert!(text.contains("\ndown  Healthy: "), "{text}");
+}
+
+#[test]
 fn a_direction_that_was_not_measured_is_said_to_be_so() {
     let text = written(&BothDirections { down: None, symmetry: None, ..sample() }, Format::Text);
     assert!(text.contains("down  nothing was measured\nThe directions are not compared"), "{text}");

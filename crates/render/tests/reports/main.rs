@@ -6,6 +6,7 @@ mod connections;
 mod diff;
 mod frames;
 mod iperf3;
+mod kept;
 mod latency;
 mod ledger;
 mod line_rate;

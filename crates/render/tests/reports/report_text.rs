@@ -18,12 +18,9 @@ fn fixes_that_are_kept_or_rolled_back_are_said_first_with_what_remains() {
         text.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
     };
     let kept = head(samples::kept());
-    let says = "WAS LIMITED  by tcp-receive-window on the server (dct00, the far end 192.41.230.25) and tcp-send-buffer \
-                on the client (dct00, this end), fixed and kept: 37.1 Mbit/s to 941 Mbit/s before the fix: ";
+    let says = "WAS LIMITED  by tcp-receive-window on the server (dct00, 192.41.230.25) and \
+                tcp-send-buffer on the client (dct00), fixed and kept: 37.1 Mbit/s to 941 Mbit/s before the fix: ";
     assert!(kept.starts_with(says), "{kept}");
-    let mut still = samples::kept();
-    still.rounds[2].status = narrows_model::Status::Limited;
-    assert!(head(still).contains("941 Mbit/s; now limited by path-capacity on the path before the fix: "));
     let rolled_back = head(samples::three_acts());
     let says =
         "2 fixes are proven (37.1 Mbit/s to 941 Mbit/s) and rolled back; `--try --keep` keeps them until the next boot";
@@ -39,7 +36,7 @@ fn fixes_that_are_kept_or_rolled_back_are_said_first_with_what_remains() {
     let mut no_prediction = samples::at_least();
     no_prediction.rounds[0].proof.as_mut().expect("a proof").predicted_bps = 0.0;
     let text = diagnosis::text(&no_prediction, Style { width: 160, ..Style::default() });
-    assert!(text.contains("no prediction was possible, because nothing was measured above this limit"), "{text}");
+    assert!(text.lines().any(|line| line.trim() == "no prediction was possible"), "{text}");
 }
 
 #[test]

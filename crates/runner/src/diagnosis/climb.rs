@@ -9,7 +9,7 @@ use narrows_diagnose::report;
 use narrows_model::run::report::ProofView;
 use narrows_model::run::{Attempt, Purpose};
 use narrows_model::words::{figures::float, units};
-use narrows_model::{Change, Finding, LoadPlan, Setting, Status, Verdict};
+use narrows_model::{Change, Finding, LoadPlan, Setting, Status, TcpPlan, Verdict};
 
 /// More rounds than this is no climb but a loop.
 const MAX_ROUNDS: u32 = 6;
@@ -133,10 +133,8 @@ impl Diagnosis<'_> {
 
     fn pairs(&mut self, round: u32, sides: [Side<'_>; 2], in_force: &mut InForce) -> Result<(), EndsError> {
         let rtt_us = self.run.idle_rtt_us.iter().min().map(|us| float(*us));
-        let (loads, each) = (2 * self.plan.proof_pairs, for_proof(sides[0].1, rtt_us));
-        let lasts = each.duration_ms().map(|ms| format!(", {} each", units::micros(ms * 1000))).unwrap_or_default();
-        self.watch
-            .result(&format!("the proof takes {loads} loads at full rate{lasts} (--duration and --bytes limit them)"));
+        let loads = sides.map(|(_, load)| for_proof(load, rtt_us));
+        self.watch.result(&takes(2 * self.plan.proof_pairs, &loads));
         for pair in 0..self.plan.proof_pairs {
             for fixed in conductor::sides(pair as usize) {
                 let word = if fixed { "with" } else { "without" };
@@ -190,7 +188,8 @@ impl Diagnosis<'_> {
             units::bps(mean(&proof.before_bps)),
             units::bps(mean(&proof.after_bps)),
             proof.gain_words(),
-            proof.predicted_words()
+            // The record does not say why it has none.
+            if proof.predicted_bps > 0.0 { proof.predicted_words() } else { "no prediction was possible".to_owned() }
         ));
         Some(proof)
     }
@@ -198,6 +197,21 @@ impl Diagnosis<'_> {
 
 /// What is in force in a trial, and its load.
 type Side<'a> = (&'a [At], &'a LoadPlan);
+
+/// What a proof of so many loads takes, those without and with the fix in turn.
+fn takes(count: u32, loads: &[LoadPlan; 2]) -> String {
+    let is_unpaced = |load: &LoadPlan| {
+        let tcp = load.get::<TcpPlan>();
+        tcp.is_some_and(|tcp| tcp.pacing_bps.is_none() && tcp.application == TcpPlan::default().application)
+    };
+    let rate = if loads.iter().all(is_unpaced) { " at full rate" } else { "" };
+    let lasts = loads[0].duration_ms().map(|ms| format!(", {} each", units::micros(ms * 1000))).unwrap_or_default();
+    let limits = match loads[0] {
+        LoadPlan::Tcp(_) => "--duration and --bytes limit them",
+        _ => "--duration limits them",
+    };
+    format!("the proof takes {count} loads{rate}{lasts} ({limits})")
+}
 
 /// Whether a host had the value before that a change has set, as far as the change says it.
 fn changes_nothing(change: &Change) -> bool {
@@ -233,7 +247,7 @@ mod tests {
     use crate::ends::{self, Changes, Ends, TrialFailed};
     use crate::measure;
     use narrows_model::run::{DiagnosePlan, RunPlan};
-    use narrows_model::{Family, Place, Snapshot, Target, TcpPlan, Trial};
+    use narrows_model::{Application, Family, Limit, Place, Snapshot, Target, Trial, UdpPlan};
     use narrows_sys::clock;
 
     /// A host on which every parameter is 1; it refuses some. With what is in force.
@@ -271,6 +285,24 @@ mod tests {
         fn stopped(&self) -> bool {
             false
         }
+    }
+
+    #[test]
+    fn a_proof_says_what_it_takes_and_which_flags_limit_it() {
+        let tcp = TcpPlan { limit: Limit::DurationMs(4_000), ..TcpPlan::default() };
+        let of = |without: LoadPlan, with: TcpPlan| takes(6, &[without, with.into()]);
+        let all = "the proof takes 6 loads at full rate, 4.00 s each (--duration and --bytes limit them)";
+        assert_eq!(of(tcp.clone().into(), tcp.clone()), all);
+        let slower = all.replace(" at full rate", "");
+        let paced = TcpPlan { pacing_bps: Some(5_000_000), ..tcp.clone() };
+        let slow = Application { write_bps: 5_000_000, ..tcp.application };
+        let slow = TcpPlan { application: slow, ..tcp.clone() };
+        assert_eq!(of(paced.clone().into(), paced), slower);
+        assert_eq!(of(slow.into(), tcp.clone()), slower, "one side of two");
+        let bytes = TcpPlan { limit: Limit::BytesPerStream(1 << 20), ..tcp };
+        assert_eq!(of(bytes.clone().into(), bytes), all.replace(", 4.00 s each", ""));
+        let udp = LoadPlan::from(UdpPlan { duration_ms: 2_000, ..UdpPlan::default() });
+        assert_eq!(takes(6, &[udp.clone(), udp]), "the proof takes 6 loads, 2.00 s each (--duration limits them)");
     }
 
     #[test]

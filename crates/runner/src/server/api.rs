@@ -75,6 +75,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/sessions/{id}/frames/{job}", delete(frames::end))
         // Where there is a page, all other addresses are its own.
         .route(UNKNOWN, any(nothing_here))
+        .route("/v1", any(nothing_here))
+        .route("/v1/", any(nothing_here))
         .fallback(nothing_here)
         .method_not_allowed_fallback(nothing_here)
         .layer(from_fn(packed))

@@ -21,15 +21,16 @@ const CLOCK_EVERY_BYTES: usize = 64 << 10;
 /// Zen 4 (1 MiB, two cores), eight streams: 75 Gbit/s without it, 102 with it.
 const IN_CACHE_BYTES: usize = 256 << 10;
 
-/// The payload's method does not work on this kernel, and nothing was sent yet.
-struct Impossible;
+/// Why the payload's method does not work here; nothing was sent yet.
+struct Impossible(std::io::Error);
 
 /// Sends until the trial ends.
 pub(super) fn run(worker: &Worker<'_>, socket: &TcpStream, payload: &Payload) -> Left {
     match send(worker, socket, payload) {
         Ok(outcome) => Left { outcome, method: payload.method(), layer: None },
-        Err(Impossible) => {
-            let plain = worker.shared.plain.get_or_init(|| Payload::buffer(Calls::most(worker.plan)));
+        Err(Impossible(why)) => {
+            let plain = || (Payload::buffer(Calls::most(worker.plan)), why.to_string());
+            let (plain, _) = worker.shared.plain.get_or_init(plain);
             let outcome = send(worker, socket, plain).unwrap_or(Outcome::Complete);
             Left { outcome, method: plain.method(), layer: None }
         }
@@ -38,7 +39,7 @@ pub(super) fn run(worker: &Worker<'_>, socket: &TcpStream, payload: &Payload) ->
 
 fn send(worker: &Worker<'_>, stream: &TcpStream, payload: &Payload) -> Result<Outcome, Impossible> {
     let socket = stream.as_fd();
-    let mut source = payload.source().map_err(|_| Impossible)?;
+    let mut source = payload.source().map_err(Impossible)?;
     let mut size = Calls::new(worker.plan, clock::now());
     let mut burn = Burn::new(worker.plan.application.write_cpu_us_per_mib);
     let (mut sent, mut calls, mut unclocked) = (0u64, 0u64, 0usize);
@@ -84,7 +85,7 @@ fn send(worker: &Worker<'_>, stream: &TcpStream, payload: &Payload) -> Result<Ou
                         return Ok(Outcome::GaveUp(why));
                     }
                 }
-                Err(error) if calls == 0 && source.is_impossible(&error) => return Err(Impossible),
+                Err(error) if calls == 0 && source.is_impossible(&error) => return Err(Impossible(error)),
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Outcome::Closed),
                 Err(error) => return Ok(Outcome::Broken(error)),
             }

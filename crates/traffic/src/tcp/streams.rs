@@ -106,9 +106,8 @@ impl Streams for TcpStreams<'_> {
             _ if sends => outcome.remarks(id, timing, "the peer closed the connection"),
             _ => outcome.remarks(id, timing, "lost the peer: its data ended"),
         };
-        if sends && self.shared.plain.get().is_some_and(|plain| plain.method() == method) {
-            let remark = format!("stream {id}: zero copy is not possible on this socket; data was copied");
-            remarks.remarks.push(remark);
+        if let Some((_, why)) = self.shared.plain.get().filter(|(plain, _)| sends && plain.method() == method) {
+            remarks.remarks.push(format!("stream {id}: zero copy is not possible: {why}; data was copied"));
         }
         let socket = self.seen[index].as_ref().and_then(Seen::kernel);
         if let Some(socket) = socket.filter(|_| self.shared.plan.transport == Transport::Multipath) {

@@ -46,8 +46,8 @@ pub(super) struct Shared<'a> {
     pub(super) control: &'a Control<'a>,
     /// `None` on an end that only receives.
     pub(super) payload: Option<Payload>,
-    /// What is sent where the payload's method turns out to be impossible.
-    pub(super) plain: OnceLock<Payload>,
+    /// What is sent where the payload's method turns out to be impossible, and why it is.
+    pub(super) plain: OnceLock<(Payload, String)>,
     pub(super) paces: Paces,
     pub(super) together: Together,
 }

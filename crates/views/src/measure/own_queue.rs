@@ -9,13 +9,12 @@ use narrows_model::{Flow, Place, Snapshot, UdpEndRecord, UdpRate, UdpTrial, keys
 /// A sender that kept this part of its plan was not held back.
 const KEPT: f64 = 0.99;
 
-/// A sentence for each flow that did not leave its host as asked; it names the command that explains it. `host`: the far end as the user
-/// named it.
-pub(super) fn remarks(trial: UdpTrial<'_>, host: &str) -> Vec<Remark> {
-    trial.plan.flows().iter().filter_map(|flow| of_flow(trial, *flow, host)).collect()
+/// A sentence for each flow that did not leave its host as asked.
+pub(super) fn remarks(trial: UdpTrial<'_>) -> Vec<Remark> {
+    trial.plan.flows().iter().filter_map(|flow| of_flow(trial, *flow)).collect()
 }
 
-fn of_flow(trial: UdpTrial<'_>, flow: Flow, host: &str) -> Option<Remark> {
+fn of_flow(trial: UdpTrial<'_>, flow: Flow) -> Option<Remark> {
     let at = flow.sender();
     let end = if at == Place::Client { trial.client } else { trial.server };
     let before = &end.before;
@@ -29,14 +28,13 @@ fn of_flow(trial: UdpTrial<'_>, flow: Flow, host: &str) -> Option<Remark> {
     let dropped = ledger.stages.iter().find(|stage| stage.id == "qdisc" && stage.counted).map_or(0, |it| it.dropped);
     let asked = trial.plan.rate(flow);
     let what = if dropped > 0 {
-        format!("dropped {} datagrams before they left this host", grouped(dropped))
+        format!("dropped {} datagrams before they left the host", grouped(dropped))
     } else if is_held_back(end, &end.after, flow) && rate.is_some_and(|rate| exceeds(asked, rate)) {
         "limited the sender".to_owned()
     } else {
         return None;
     };
-    let down = if flow == Flow::Down { " -d down" } else { "" };
-    let says = format!("{name}{shaped} {what}; see `narrows diagnose -u -b {}{down} {host}`", typed(asked));
+    let says = format!("{name}{shaped} {what}; `narrows diagnose --udp` judges it");
     Some(Remark { at, says })
 }
 
@@ -57,16 +55,6 @@ fn exceeds(asked: UdpRate, rate: f64) -> bool {
         UdpRate::Bps(asked) => float(asked) > KEPT * rate,
         UdpRate::Max => true,
         UdpRate::Pps(_) => false,
-    }
-}
-
-/// A rate as `--rate` takes it.
-fn typed(rate: UdpRate) -> String {
-    match rate {
-        UdpRate::Bps(bps) if bps % 1_000_000 == 0 => format!("{}M", bps / 1_000_000),
-        UdpRate::Bps(bps) => bps.to_string(),
-        UdpRate::Pps(pps) => format!("{pps}pps"),
-        UdpRate::Max => "max".to_owned(),
     }
 }
 
@@ -101,20 +89,20 @@ mod tests {
         };
         (client.before, client.after) = (facts(false), facts(true));
         let trial = UdpTrial { plan: &plan, client: &client, server: &server, elapsed_us: 1_000_000 };
-        remarks(trial, "db7").into_iter().map(|it| it.says).collect()
+        remarks(trial).into_iter().map(|it| it.says).collect()
     }
 
     #[test]
-    fn the_own_queue_that_drops_or_delays_is_named_with_the_command_that_explains_it() {
+    fn the_own_queue_that_drops_or_delays_is_named() {
         let (fast, rate) = (UdpRate::Bps(200_000_000), Some(50_000_000));
         assert_eq!(
             says(fast, rate, [750, 900], 1000),
-            ["tbf on eth0, which passes 50.0 Mbit/s, dropped 750 datagrams before they left this host; see `narrows \
-              diagnose -u -b 200M db7`"]
+            ["tbf on eth0, which passes 50.0 Mbit/s, dropped 750 datagrams before they left the host; `narrows \
+              diagnose --udp` judges it"]
         );
         assert_eq!(
             says(UdpRate::Max, rate, [0, 900], 250),
-            ["tbf on eth0, which passes 50.0 Mbit/s, limited the sender; see `narrows diagnose -u -b max db7`"]
+            ["tbf on eth0, which passes 50.0 Mbit/s, limited the sender; `narrows diagnose --udp` judges it"]
         );
         assert!(says(fast, None, [750, 0], 1000)[0].starts_with("tbf on eth0 dropped 750"));
         // A sender that kept its plan, a rate below that of the shaper, and a sender that stalled by itself.

@@ -87,7 +87,7 @@ pub fn counted_ledgers(run: &Run) -> Vec<Ledger> {
 /// The view of one trial.
 pub fn from_trial(trial: UdpTrial<'_>, run: RunView) -> MeasureUdpReport {
     let flows = FlowRecords::all(trial);
-    let of_queue = own_queue::remarks(trial, &run.target.asked);
+    let of_queue = own_queue::remarks(trial);
     MeasureUdpReport {
         schema: SCHEMA.to_owned(),
         run,

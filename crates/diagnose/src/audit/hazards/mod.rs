@@ -16,8 +16,11 @@ macro_rules! hazards {
 
 hazards! {
     autonegotiation_off,
+    big_tcp_off,
     channels_few,
     conntrack_nearly_full,
+    interrupts_on_one_core,
+    iommu_strict,
     layer_mtu,
     offloads_off,
     path_mtu_below_interface,

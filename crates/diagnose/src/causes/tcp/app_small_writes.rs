@@ -68,8 +68,8 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
 }
 
 fn fix(evidence: &TcpEvidence, _: Role) -> Fix {
-    let TcpPlan { message_bytes, keeps_message_bytes, .. } = TcpPlan::default();
-    let load = TcpPlan { message_bytes, keeps_message_bytes, ..evidence.load.clone() };
+    let message_bytes = TcpPlan::default().message_bytes;
+    let load = TcpPlan { message_bytes, keeps_message_bytes: true, ..evidence.load.clone() };
     Fix { load: Some(load.into()), ..advice("write in larger pieces: gather them in a buffer or by writev, or cork the socket (TCP_CORK)") }
 }
 
