@@ -159,6 +159,7 @@ pub fn of_runs(runs: &[StoredRun]) -> Grid {
         let at = |name: &String| names.binary_search(&name.as_str()).ok().map(|at| place[at]);
         let Some(way) = at(&run.client).zip(at(&run.server)) else { continue };
         let (state, why) = match run.verdict.split(':').next().unwrap_or_default() {
+            _ if run.verdict.ends_with(": tester-limited") => (CellState::Monitor, run.verdict.as_str()),
             "limited" | "suspected" => (CellState::Bad, run.verdict.as_str()),
             "failed" => (CellState::Failed, run.verdict.as_str()),
             // Whether the figure is what the path can carry is not known.
@@ -233,6 +234,7 @@ mod tests {
         let state = |newest: StoredRun| of_runs(&[newest, run("diagnose", "limited: x")]).state(0, 1);
         assert_eq!(state(run("diagnose", "unknown")), CellState::Missing);
         assert_eq!(state(run("diagnose", "healthy: link-speed")), CellState::Good);
+        assert_eq!(state(run("diagnose", "limited: tester-limited")), CellState::Monitor);
         for (command, verdict) in
             [("diagnose", "interrupted"), ("measure tcp", "ended early"), ("sweep", "complete"), ("mesh", "even")]
         {

@@ -31,6 +31,7 @@ fn judged(run: &StoredRun) -> Judged {
         (_, "" | "complete") => Judged::Nothing,
         (_, "healthy" | "even") => Judged::Well,
         (_, "unknown" | "out of CPU") => Judged::Undecided,
+        _ if run.verdict.ends_with(": tester-limited") => Judged::Undecided,
         // A trace is listed with the harm that it found.
         (_, "limited" | "suspected" | "failed" | "slow" | "loses" | "nothing measured") | ("trace", _) => Judged::Bad,
         // As a class of responsiveness, which is a figure.
@@ -242,7 +243,8 @@ mod tests {
         assert_eq!(says(&judge_nothing), ("NOT JUDGED", Tone::Mark, 0));
         assert_eq!(says(&[("diagnose", "interrupted"), ("trace", "ended early")]), ("NOT JUDGED", Tone::Mark, 0));
         assert_eq!(says(&[("diagnose", "healthy: link-speed"), ("measure tcp", "complete")]), ("WELL", Tone::Good, 0));
-        for undecided in [("diagnose", "unknown"), ("mesh", "out of CPU: h2")] {
+        for undecided in [("diagnose", "unknown"), ("diagnose", "limited: tester-limited"), ("mesh", "out of CPU: h2")]
+        {
             assert_eq!(says(&[undecided, ("measure tcp", "failed")]), ("BAD", Tone::Bad, 2));
             assert_eq!(says(&[undecided, ("search", "even")]), ("UNDECIDED", Tone::Mark, 1));
         }
