@@ -202,8 +202,8 @@ impl<'a> Placing<'a> {
         };
     }
 
-    /// What there is to remark.
-    pub(crate) fn remark(&self) -> Option<String> {
+    /// What there is to remark; `otherwise` says how to choose.
+    pub(crate) fn remark(&self, otherwise: &str) -> Option<String> {
         let (words, [before, after]) = self.kept.as_ref()?;
         if *after == 0.0 {
             return (*before == 0.0).then(|| words.clone());
@@ -213,7 +213,7 @@ impl<'a> Placing<'a> {
             return None;
         }
         let (before, after) = (units::bps(*before), units::bps(*after));
-        Some(format!("{words}: {after} at first instead of {before} (`--pin none`: as the scheduler places them)"))
+        Some(format!("{words}: {after} at first instead of {before}{otherwise}"))
     }
 }
 
@@ -241,7 +241,7 @@ mod tests {
             let seen = Seen { threads: &|_| None, incoming: &|| Some(5), bytes: bytes as u64 };
             placing.check(now_ms * 1000, &seen);
         }
-        placing.remark()
+        placing.remark("")
     }
 
     #[test]
@@ -306,11 +306,11 @@ mod tests {
             let plan = Placement { pin: Pin::List, client_cpus: vec![last], server_cpus: vec![] };
             let mut placing = Placing::new(&plan, Place::Client, false, (1, None), &together, at(machine));
             seen(&mut placing);
-            assert_eq!((cpu::allowed_cpus().ok(), placing.remark()), (Some(vec![last]), None));
+            assert_eq!((cpu::allowed_cpus().ok(), placing.remark("")), (Some(vec![last]), None));
             let plan = Placement { client_cpus: vec![1023], ..plan };
             let mut placing = Placing::new(&plan, Place::Client, false, (1, None), &together, at(machine));
             seen(&mut placing);
-            assert!(placing.remark().expect("no such CPU").contains("run on any CPU"));
+            assert!(placing.remark("").expect("no such CPU").contains("run on any CPU"));
         });
         thread.join().expect("its assertions");
         placing.check(0, &Seen { threads: &|_| None, incoming: &|| None, bytes: 0 });

@@ -149,7 +149,7 @@ impl Streams for TcpStreams<'_> {
     }
 
     fn remark(&mut self) -> Option<String> {
-        self.placing.as_ref()?.remark()
+        self.placing.as_ref()?.remark(" (`--pin none`: as the scheduler places them)")
     }
 
     fn arrived(&self) -> u64 {

@@ -7,11 +7,13 @@ use super::{receiving, sender};
 use crate::common::connections::{Connections, DataStream, Socket};
 use crate::common::engine::{End, Engine};
 use crate::common::error::TrafficError;
+use crate::common::placing::{Placing, Together};
 use crate::common::sampler::{self, Sampled, Sampling};
 use crate::common::schedule::{Schedule, Starts};
 use crate::common::sockets::{address_text, sysctl_text};
 use crate::common::threads::{Control, Work};
-use narrows_model::{Direction, Flow, LoadRecord, Place, Snapshot, UdpEndRecord, UdpPlan, UdpStreamRecord};
+use narrows_model::{Direction, Flow, LoadRecord, Place, Placement, Snapshot, UdpEndRecord, UdpPlan, UdpStreamRecord};
+use narrows_sys::cpu;
 use std::time::Duration;
 
 impl Engine for UdpPlan {
@@ -20,7 +22,8 @@ impl Engine for UdpPlan {
             Socket::Udp(stream) => Some(stream),
             _ => None,
         };
-        run(self, connections.streams.into_iter().filter_map(udp).collect(), end).map(Into::into)
+        let beside = connections.beside;
+        run(self, connections.streams.into_iter().filter_map(udp).collect(), beside, end).map(Into::into)
     }
 
     fn handshake(&self) -> UdpPlan {
@@ -35,7 +38,7 @@ impl Engine for UdpPlan {
 ///
 /// Every trial stops by itself: a sender at the end of its schedule, a receiver with the sender's end message and a moment for
 /// stragglers, or [`crate::GRACE`] after the planned end.
-fn run(plan: &UdpPlan, mut streams: Vec<UdpStream>, end: End<'_>) -> Result<UdpEndRecord, TrafficError> {
+fn run(plan: &UdpPlan, mut streams: Vec<UdpStream>, beside: bool, end: End<'_>) -> Result<UdpEndRecord, TrafficError> {
     let place = end.place;
     for stream in &mut streams {
         // The engine answers from here on.
@@ -70,7 +73,16 @@ fn run(plan: &UdpPlan, mut streams: Vec<UdpStream>, end: End<'_>) -> Result<UdpE
         after_senders: true,
         remarks,
     };
-    let mut sampled = UdpStreams { place, plan, records, streams: &streams, counters: &counters };
+    let together = Together::default();
+    let placing = Placing::new(
+        &Placement::default(),
+        place,
+        beside,
+        (records.len(), Some(plan.duration_ms)),
+        &together,
+        (cpu::machine(), cpu::allowed_cpus().unwrap_or_default()),
+    );
+    let mut sampled = UdpStreams { place, plan, records, streams: &streams, counters: &counters, placing };
     let Sampled { samples, host, remarks } = sampler::run(&control, works, &mut sampled, sampling, end, |_| None)?;
     let records = sampled.records.into_iter().zip(samples);
     Ok(UdpEndRecord {

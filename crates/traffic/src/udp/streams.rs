@@ -3,6 +3,7 @@
 use super::stream::UdpStream;
 use super::worker::{Counters, Left};
 use crate::common::outcome::{Remarks, Timing};
+use crate::common::placing::{Placing, Seen};
 use crate::common::sampler::Streams;
 use narrows_model::{DatagramSizes, Place, UdpPlan, UdpSample, UdpStreamRecord};
 use narrows_sys::tcp;
@@ -15,6 +16,7 @@ pub(super) struct UdpStreams<'a> {
     pub(super) records: Vec<UdpStreamRecord>,
     pub(super) streams: &'a [UdpStream],
     pub(super) counters: &'a [Counters],
+    pub(super) placing: Placing<'a>,
 }
 
 impl Streams for UdpStreams<'_> {
@@ -63,6 +65,22 @@ impl Streams for UdpStreams<'_> {
             remarks.remarks.insert(0, format!("stream {}: {remark}", record.id));
         }
         remarks
+    }
+
+    fn check(&mut self, now_us: u64) {
+        let (counters, streams) = (self.counters, self.streams);
+        self.placing.check(
+            now_us,
+            &Seen {
+                threads: &|index| counters[index].thread.running(),
+                incoming: &|| tcp::incoming_cpu(&streams.first()?.socket),
+                bytes: counters.iter().map(|it| it.get(1)).sum(),
+            },
+        );
+    }
+
+    fn remark(&mut self) -> Option<String> {
+        self.placing.remark("")
     }
 
     /// A receiver notices an idle sender by itself.
