@@ -130,7 +130,7 @@ fn figures(canvas: &mut Canvas, report: &Report, y: f64) {
     }
     if let Some((proof, after)) = report.proof.as_ref().and_then(|it| Some((it, ProofView::mean(&it.after_bps)?))) {
         // The figure is that of all fixes that helped; the commands below are of the first.
-        let fixes = report.rounds.iter().filter(|it| it.proof.as_ref().is_some_and(|proof| proof.helped)).count();
+        let fixes = report.rounds.iter().filter(|it| it.is_proven()).count();
         let word = match (proof.helped, fixes) {
             (true, 2..) => "proven with all fixes (see the report)",
             (true, _) => "proven with the fix",

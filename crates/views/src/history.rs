@@ -242,22 +242,11 @@ fn diagnosis(run: &Run) -> (&'static str, Vec<Headline>, Option<String>) {
     ("diagnose", listed, Some(format!("{status}{cause}")))
 }
 
-/// Whether the fix of a round helped.
-fn is_proven(round: &RoundView) -> bool {
-    round.proof.as_ref().is_some_and(|proof| proof.helped)
-}
-
-/// The rounds of a diagnosis whose fix helped and is kept. What is in force of a run that did not come to its end was to be rolled back.
-fn kept_rounds<'a>(ending: &Ending, rounds: &'a [RoundView]) -> Vec<&'a RoundView> {
-    let is_kept = |round: &&RoundView| is_proven(round) && round.changes.iter().any(|change| change.in_force);
-    rounds.iter().filter(|round| *ending == Ending::Complete && is_kept(round)).collect()
-}
-
 /// The round that says what is true after the fixes that are kept. `None` where none is, or where a fix was another load: later rounds do
 /// not measure the load that was asked for then.
 fn after_fixes<'a>(ending: &Ending, rounds: &'a [RoundView]) -> Option<&'a RoundView> {
-    let is_kept = !kept_rounds(ending, rounds).is_empty();
-    let is_other_load = rounds.iter().any(|round| is_proven(round) && round.changes.is_empty());
+    let is_kept = RoundView::kept(ending, rounds).next().is_some();
+    let is_other_load = rounds.iter().any(|round| round.is_proven() && round.changes.is_empty());
     rounds.last().filter(|_| is_kept && !is_other_load)
 }
 
@@ -403,7 +392,7 @@ mod tests {
         assert_eq!(of(&Ending::Complete, &rolled_back, true), None);
         let of_load = round(0, Status::Limited, &[], Some(proof.clone()));
         let rounds = [of_load, round(1, Status::Limited, kept, Some(proof)), round(2, Status::Healthy, &[], None)];
-        assert_eq!(kept_rounds(&Ending::Complete, &rounds).len(), 1);
+        assert_eq!(RoundView::kept(&Ending::Complete, &rounds).count(), 1);
         assert!(after_fixes(&Ending::Complete, &rounds).is_none(), "the last round has another load");
     }
 

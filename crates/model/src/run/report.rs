@@ -386,6 +386,20 @@ pub struct RoundView {
     pub proof: Option<ProofView>,
 }
 
+impl RoundView {
+    /// Whether its fix helped.
+    pub fn is_proven(&self) -> bool {
+        self.proof.as_ref().is_some_and(|proof| proof.helped)
+    }
+
+    /// The rounds whose fix helped and is kept. What is in force of a run that did not come to its end was to be rolled back.
+    pub fn kept<'a>(ending: &Ending, rounds: &'a [Self]) -> impl Iterator<Item = &'a Self> {
+        let is_complete = *ending == Ending::Complete;
+        let in_force = |round: &Self| round.changes.iter().any(|change| change.in_force);
+        rounds.iter().filter(move |round| is_complete && round.is_proven() && in_force(round))
+    }
+}
+
 /// What a fix gained, by trials made in turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofView {
@@ -418,9 +432,8 @@ impl ProofView {
     pub fn predicted_words(&self) -> String {
         let bps = units::bps(self.predicted_bps);
         match self.predicted_interval_bps {
-            _ if self.predicted_bps <= 0.0 => {
-                "no prediction was possible, because nothing was measured above this limit before the fix".to_owned()
-            }
+            // The record does not say why it has none.
+            _ if self.predicted_bps <= 0.0 => "no prediction was possible".to_owned(),
             Some(_) => format!("predicted {bps}"),
             None => format!("predicted at least {bps}"),
         }

@@ -5,16 +5,14 @@ use crate::doc::Doc;
 use crate::words::plural;
 use narrows_model::run::report::{ProofView, RoundView};
 use narrows_model::words::units::{bps, percent};
-use narrows_model::{Change, Ending, Place, Report, Status};
+use narrows_model::{Change, Place, Report, Status};
 
-/// The rounds whose fix helped and is kept. What is in force of a run that did not come to its end was to be rolled back.
 fn kept(report: &Report) -> impl Iterator<Item = &RoundView> {
-    let is_complete = report.run.ending == Ending::Complete;
-    proven(report).filter(move |round| is_complete && round.changes.iter().any(|change| change.in_force))
+    RoundView::kept(&report.run.ending, &report.rounds)
 }
 
 fn proven(report: &Report) -> impl Iterator<Item = &RoundView> {
-    report.rounds.iter().filter(|round| round.proof.as_ref().is_some_and(|proof| proof.helped))
+    report.rounds.iter().filter(|round| round.is_proven())
 }
 
 /// A fix of the load alone changes no host: nothing of it is kept or rolled back.

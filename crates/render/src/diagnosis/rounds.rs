@@ -61,9 +61,8 @@ fn outcome(proof: &ProofView) -> String {
 
 /// Predicted and measured side by side.
 fn prediction(proof: &ProofView) -> String {
-    // The record does not say why it has none.
     if proof.predicted_bps <= 0.0 {
-        return "no prediction was possible".to_owned();
+        return proof.predicted_words();
     }
     let within = proof.predicted_interval_bps.map_or_else(String::new, |ends| format!(" ({})", range(ends)));
     let predicted = format!("{}{within}", proof.predicted_words());

@@ -171,7 +171,7 @@ fn what_to_do(doc: Doc, report: &Report, cause: &CauseView) -> Doc {
     };
     let doc = commands(doc, fix.commands.iter().map(|it| (it.at, it.run.clone())).collect());
     // What was proven after it is needed for what was got in the end.
-    let later = report.rounds.iter().skip(1).filter(|round| round.proof.as_ref().is_some_and(|proof| proof.helped));
+    let later = report.rounds.iter().skip(1).filter(|round| round.is_proven());
     later.fold(doc, |doc, round| {
         let cause = round.cause.as_deref().unwrap_or("the next limit");
         let doc = doc.paragraph(&format!("then {cause}, whose fix helped as well:"));

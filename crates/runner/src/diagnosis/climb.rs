@@ -188,8 +188,7 @@ impl Diagnosis<'_> {
             units::bps(mean(&proof.before_bps)),
             units::bps(mean(&proof.after_bps)),
             proof.gain_words(),
-            // The record does not say why it has none.
-            if proof.predicted_bps > 0.0 { proof.predicted_words() } else { "no prediction was possible".to_owned() }
+            proof.predicted_words()
         ));
         Some(proof)
     }

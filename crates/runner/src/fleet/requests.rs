@@ -127,6 +127,10 @@ enum Who {
     Member(String),
 }
 
+async fn unknown() -> Refused {
+    Refused::new(Reason::NotFound, "unknown request")
+}
+
 pub(super) fn router(door: Arc<Door>) -> Router {
     Router::new()
         .route("/v1/hello", get(hello))
@@ -135,7 +139,9 @@ pub(super) fn router(door: Arc<Door>) -> Router {
         .route(COMMAND_PATH, post(command))
         .route(METRICS_PATH, get(scrape))
         // Where there is a page, all other addresses are its own.
-        .route("/v1/{*rest}", any(async || Refused::new(Reason::NotFound, "unknown request")))
+        .route("/v1/{*rest}", any(unknown))
+        .route("/v1", any(unknown))
+        .route("/v1/", any(unknown))
         .layer(from_fn_with_state(door.clone(), enter))
         .with_state(door)
 }

@@ -1,8 +1,8 @@
 //! Larger calls at high rates.
 //!
-//! The receiver sleeps until there is a portion worth waking up for (`SO_RCVLOWAT`): a wake-up costs more than the data it brings at tens of thousands per second, above all in a virtual machine. The portion is
-//! what arrives in [`PERIOD_US`], which bounds the delay, and at most a sixteenth of the receive buffer, so that the window stays
-//! open. Below about 5 Gbit/s `SO_RCVLOWAT` is not used.
+//! The receiver sleeps until there is a portion worth waking up for (`SO_RCVLOWAT`): a wake-up costs more than the data it brings at tens
+//! of thousands per second, above all in a virtual machine. The portion is what arrives in [`PERIOD_US`], which bounds the delay, and at
+//! most a sixteenth of the receive buffer, so that the window stays open. Below about 5 Gbit/s `SO_RCVLOWAT` is not used.
 //!
 //! The calls of a sender grow from 128 KiB to [`CALL_BYTES`]: the kernel takes in the acknowledgements of a call at its end, all at once.
 //! Measured on veth with Linux 6.18, one stream that both ends copy: 30 Gbit/s with calls of 128 KiB, 46 with calls of 1 MiB.
