@@ -1,11 +1,12 @@
 // Looks at the pages of a directory, and at those of a server, in Chromium; exits with 1 if one of them is not in order.
-// Usage: pages.cjs DIRECTORY SERVER TOKEN-FILE
+// Usage: pages.cjs DIRECTORY SERVER TOKEN-FILE [large]
+// `large`: the page of a fleet instead: how soon its grid is there, how much that loads, how smoothly it scrolls.
 const fs = require('fs');
 const path = require('path');
 const puppeteer = require('puppeteer-core');
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-const [directory, server, token] = process.argv.slice(2);
+const [directory, server, token, size] = process.argv.slice(2);
 const views = ['light', 'dark'].flatMap(scheme => [390, 1280, 1920].map(width => ({ scheme, width, media: 'screen' })));
 // The width of A4 between its margins.
 views.push({ scheme: 'light', width: 688, media: 'print' });
@@ -102,16 +103,95 @@ async function unreached(page) {
     return page.$$eval('[data-unreached]', all => all.slice(0, 3).map(it => 'Tab does not reach: ' + it.outerHTML.slice(0, 80)));
 }
 
+// From the worst to the words of its verdict, by links alone.
+async function clicks(browser) {
+    const page = await entered(browser);
+    let count = 0;
+    while (!page.url().includes('/web/run?')) {
+        const from = count ? 'main' : 'ol.troubles';
+        const link = await page.$(from + ' a[href*="/web/run?"]') || await page.$(from + ' a[href*="/web/path?"]');
+        if (!link || count === 3) throw new Error(count + ' clicks from the worst, and no verdict at ' + page.url());
+        await Promise.all([page.waitForNavigation(), link.click()]);
+        count += 1;
+    }
+    const words = await page.$eval('main', it => it.innerText);
+    if (!/LIMITED|UNDECIDED|GOOD/i.test(words)) throw new Error('no verdict at ' + page.url());
+    await page.close();
+    console.log('pages: ' + count + ' clicks from the worst to its verdict (goal: 3)');
+}
+
+// Times are shown beside their goals: the machine may be busy. What is loaded is not a matter of time.
+async function large(browser) {
+    const page = await entered(browser);
+    await page.setViewport({ width: 1280, height: 900 });
+    await page.setCacheEnabled(false);
+    const network = await page.createCDPSession();
+    await network.send('Network.enable');
+    let bytes = 0;
+    network.on('Network.loadingFinished', it => { bytes += it.encodedDataLength; });
+    // The grid is drawn in the frame after its place was laid out.
+    await page.evaluateOnNewDocument(() => {
+        const look = () => {
+            if (document.querySelector('.space')?.style.width) requestAnimationFrame(() => { window.drawn ??= performance.now(); });
+            else requestAnimationFrame(look);
+        };
+        requestAnimationFrame(look);
+    });
+    const views = [];
+    for (let nth = 0; nth < 5; nth++) {
+        bytes = 0;
+        await page.goto(server + '/web/');
+        await page.waitForFunction(() => window.drawn, { timeout: 60000 });
+        views.push(await page.evaluate(() => window.drawn));
+    }
+    const middle = all => all.sort((a, b) => a - b)[all.length >> 1];
+    const loaded = bytes;
+    const unfold = await page.$('::-p-text(Unfold all)');
+    if (unfold) await unfold.click();
+    // Once across all of it, as fast as frames come; what is not there yet is fetched meanwhile.
+    const scrolled = await page.evaluate(() => new Promise(done => {
+        const box = document.querySelector('.scroll');
+        const [high, wide] = [box.scrollHeight - box.clientHeight, box.scrollWidth - box.clientWidth];
+        const began = performance.now();
+        let frames = 0, last = began, longest = 0;
+        const step = now => {
+            const part = Math.min(1, (now - began) / 10000);
+            longest = Math.max(longest, now - last);
+            last = now;
+            [box.scrollTop, box.scrollLeft] = [high * part, wide * part];
+            frames += 1;
+            if (part < 1) requestAnimationFrame(step);
+            else done({ rate: frames / ((now - began) / 1000), longest, wide: box.scrollWidth, high: box.scrollHeight });
+        };
+        requestAnimationFrame(step);
+    }));
+    await new Promise(done => setTimeout(done, 1500));
+    const cells = await page.$eval('.cell', it => it.textContent);
+    const count = await page.evaluate(async () => (await (await fetch(document.querySelector('[data-grid]').dataset.grid)).json()).hosts.length);
+    await page.screenshot({ path: path.join(directory, 'large-' + count + '.png') });
+    await page.close();
+    console.log('pages: ' + count + ' x ' + count + ': first view after ' + (middle(views) / 1000).toFixed(2) + ' s (goal: 1.5), ' + Math.ceil(loaded / 1024) +
+        ' KiB loaded (goal: 200), ' + scrolled.rate.toFixed(0) + ' frames a second while it scrolls (goal: 30), the longest frame ' +
+        scrolled.longest.toFixed(0) + ' ms, ' + scrolled.wide + ' x ' + scrolled.high + ' px' + (cells ? '; ' + cells : ''));
+    return loaded <= 200 * 1024;
+}
+
 (async () => {
     const browser = await puppeteer.launch({
         executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'], acceptInsecureCerts: true,
     });
+    if (size === 'large') {
+        const good = await large(browser);
+        await browser.close();
+        process.exit(good ? 0 : 1);
+    }
     const files = fs.readdirSync(directory).filter(it => it.endsWith('.html')).sort();
     const all = files.map(file => ({ name: file.replace('.html', ''), url: 'file://' + path.join(directory, file) }));
     let passed = 0, failed = 0;
     if (server) {
         await live(browser);
-        passed += 1;
+        await clicks(browser);
+        passed += 2;
         all.push(...await served(browser));
     }
     for (const { name, url } of all) {

@@ -1,7 +1,9 @@
 //! A fleet in simulated time on the real scheduler, controller and store: how long decisions take, and what they take of memory and disk. It
 //! fails where they take more than is promised.
 //!
-//!     cargo run --release -p narrows-store --example fleet -- [HOSTS [SITES [DAYS [STORE]]]]
+//!     cargo run --release -p narrows-store --example fleet -- [HOSTS [SITES [DAYS [STORE [mesh]]]]]
+//!
+//! `mesh`: each host probes each other one once a day, and the days end now; the fleet's file is beside the store, so that a controller can show them.
 
 use narrows_fleet::control::{Control, Has};
 use narrows_fleet::plan::Fleet;
@@ -15,6 +17,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 const BEGIN_MS: u64 = 1_700_000_000_000;
+const DAY_MS: u64 = 86_400_000;
 /// An agent without work speaks so often.
 const SPEAKS_S: u64 = 50;
 
@@ -47,12 +50,15 @@ impl Times {
     }
 }
 
-fn fleet(hosts: usize, sites: usize) -> Result<Fleet, String> {
+/// The file of the fleet.
+fn file(hosts: usize, sites: usize, is_mesh: bool) -> String {
     let hosts: String =
         (0..hosts).map(|nth| format!("hosts.h{nth:06} = {{ group = 's{:03}' }}\n", nth % sites)).collect();
-    let tests = "[[mesh]]\nname = 'sites'\ndesign = 'representatives'\n[[mesh.test]]\nkind = 'load'\nevery = '1h'\n\
-        [[mesh]]\nname = 'all'\ndesign = 'regular'\n[[mesh.test]]\nkind = 'probe'\nevery = '30m'\n";
-    Fleet::read(&format!("name = 'simulated'\n{hosts}{tests}"))
+    let (design, every) = if is_mesh { ("mesh", "1d") } else { ("regular", "30m") };
+    format!(
+        "name = 'simulated'\n{hosts}[[mesh]]\nname = 'sites'\ndesign = 'representatives'\n[[mesh.test]]\nkind = 'load'\nevery = '1h'\n\
+         [[mesh]]\nname = 'all'\ndesign = '{design}'\n[[mesh.test]]\nkind = 'probe'\nevery = '{every}'\n"
+    )
 }
 
 fn found(what: What) -> Found {
@@ -113,7 +119,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut number = |usual: usize| words.next().map_or(Ok(usual), |word| word.parse::<usize>());
     let (hosts, sites, days) = (number(5_000)?, number(40)?, number(7)?);
     let store = words.next().map_or_else(|| PathBuf::from("target/fleet-simulated.db"), PathBuf::from);
-    let fleet = fleet(hosts, sites)?;
+    let is_mesh = words.next().is_some_and(|word| word == "mesh");
+    let text = file(hosts, sites, is_mesh);
+    let fleet = Fleet::read(&text)?;
+    let begin_ms = if is_mesh { (clock::unix_us() / 1_000).saturating_sub(days as u64 * DAY_MS) } else { BEGIN_MS };
     let checked = cost::check(&fleet);
     let promised: u64 = checked.tests.iter().map(|it| it.stored_bytes_a_day).sum();
     let planned: u64 = checked.tests.iter().map(|it| it.tests_a_day).sum();
@@ -124,12 +133,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let began = clock::now();
     let mut opened = Store::open(&store)?;
     let before = size(&store);
-    let mut control = Control::new(&fleet, opened.tests_of(&fleet), BEGIN_MS);
+    files::write_whole(&store.with_extension("toml"), text.as_bytes(), 0o600)?;
+    let mut control = Control::new(&fleet, opened.tests_of(&fleet), begin_ms);
     let mut stubs: Vec<Stub> = (0..hosts).map(|_| Stub::default()).collect();
     let mut ready: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
     let (mut decisions, mut looks, mut reported) = (Times::default(), Times::default(), 0);
     for second in 0..days as u64 * 86_400 {
-        let now_ms = BEGIN_MS + second * 1_000;
+        let now_ms = begin_ms + second * 1_000;
         reported += looks.took(|| control.tick(now_ms))?.len();
         let mut turn = control.changed();
         turn.extend((0..hosts).skip((second % SPEAKS_S) as usize).step_by(SPEAKS_S as usize));

@@ -1,6 +1,6 @@
 //! Engines that load a path: a plan and connected sockets in, one end's record out.
 //!
-//! - [`tcp`]: bulk data, [`udp`]: paced datagrams, [`rr`]: requests and responses, `profile`: steps that show what a path does; each has the same sampler (`common`).
+//! - [`tcp`]: bulk data, [`udp`]: paced datagrams, [`rr`]: requests and responses, [`profile`]: steps that show what a path does; each has the same sampler (`common`).
 //! - [`stamp`]: a STAMP session with any reflector.
 //! - [`frames`]: raw Ethernet frames, generated and received.
 //!
@@ -9,7 +9,7 @@
 mod common;
 mod engines;
 pub mod frames;
-mod profile;
+pub mod profile;
 pub mod rr;
 pub mod stamp;
 pub mod tcp;

@@ -1,7 +1,7 @@
 //! The client's side of the control connection. A server that refuses, gives up or is gone is an error in its own words.
 
 use super::connect::Iperf3Error;
-use narrows_sys::clock;
+use narrows_sys::{clock, tcp};
 use narrows_wire::iperf3::{Inbox, MAX_RESULTS, State, errors};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -27,6 +27,11 @@ impl Control {
         stream.set_read_timeout(Some(LOOK)).map_err(here)?;
         stream.set_write_timeout(Some(ANSWER)).map_err(here)?;
         Ok(Self { stream, address, inbox: Inbox::default() })
+    }
+
+    /// Segments of this connection that had to be sent again so far; 0 where the kernel does not tell.
+    pub(super) fn retransmits(&self) -> u64 {
+        tcp::info(&self.stream).ok().and_then(|info| info.total_retrans).unwrap_or(0)
     }
 
     fn lost(&self, why: impl Into<String>) -> Iperf3Error {

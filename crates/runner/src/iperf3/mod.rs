@@ -3,6 +3,7 @@
 pub mod auth;
 mod connect;
 mod control;
+mod profile;
 mod running;
 mod streams;
 mod test;

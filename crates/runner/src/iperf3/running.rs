@@ -109,7 +109,7 @@ fn has_all(kept: &[(Flow, TcpStream)], params: &Params) -> bool {
 }
 
 /// Tells the server that the test is over. What still comes down is read until it answers, so that it is not held up.
-fn end(control: &mut Control, kept: &[(Flow, TcpStream)]) -> Result<(), Iperf3Error> {
+pub(super) fn end(control: &mut Control, kept: &[(Flow, TcpStream)]) -> Result<(), Iperf3Error> {
     control.tell(State::TestEnd)?;
     let until = clock::now() + ANSWER;
     for (_, socket) in kept {

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// For a connection, and for the reply to the datagram that opens a stream …
 const OPEN: Duration = Duration::from_secs(10);
 /// … which is repeated at this interval: a server that has replied takes it for data without a number.
-const REPEAT: Duration = Duration::from_secs(1);
+pub(super) const REPEAT: Duration = Duration::from_secs(1);
 
 /// Why a connection was not made.
 struct Unopened(String);

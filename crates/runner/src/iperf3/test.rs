@@ -2,6 +2,7 @@
 
 use super::connect::{Iperf3Error, Peer};
 use super::control::{ANSWER, Control};
+use super::profile;
 use super::running::{self, Running};
 use super::streams;
 use crate::ends::{EndsError, TrialFailed};
@@ -33,7 +34,7 @@ impl Foreign for Peer {
     }
 
     fn refuses(&self, plan: &LoadPlan) -> Option<String> {
-        Params::of(plan).err()
+        if matches!(plan, LoadPlan::Profile(_)) { None } else { Params::of(plan).err() }
     }
 
     fn fitted(&self, plan: &LoadPlan) -> LoadPlan {
@@ -41,6 +42,9 @@ impl Foreign for Peer {
     }
 
     fn trial(&mut self, plan: &LoadPlan, here: &Here, enough: Enough<'_>) -> Result<Trial, TrialFailed> {
+        if let LoadPlan::Profile(plan) = plan {
+            return profile::trial(self, plan, here, enough);
+        }
         let nothing = |why: EndsError| TrialFailed { why, partial: None };
         let mut watch = |progress: &Progress| {
             let is_enough = enough(Place::Client, progress);
@@ -67,15 +71,15 @@ impl Foreign for Peer {
     }
 }
 
-struct Opened {
-    control: Control,
+pub(super) struct Opened {
+    pub(super) control: Control,
     params: Params,
-    plan: LoadPlan,
-    streams: Vec<narrows_traffic::DataStream>,
+    pub(super) plan: LoadPlan,
+    pub(super) streams: Vec<narrows_traffic::DataStream>,
 }
 
 /// Until the server says that the test runs.
-fn open(peer: &Peer, plan: &LoadPlan) -> Result<Opened, Iperf3Error> {
+pub(super) fn open(peer: &Peer, plan: &LoadPlan) -> Result<Opened, Iperf3Error> {
     let mut params = Params::of(plan).map_err(Iperf3Error::Here)?;
     params.auth_token = peer.word()?;
     let mut plan = plan.clone();
@@ -108,7 +112,7 @@ fn open(peer: &Peer, plan: &LoadPlan) -> Result<Opened, Iperf3Error> {
 }
 
 /// Ends the test and exchanges the results.
-fn exchange(control: &mut Control, plan: &LoadPlan, record: &LoadRecord) -> Result<Results, Iperf3Error> {
+pub(super) fn exchange(control: &mut Control, plan: &LoadPlan, record: &LoadRecord) -> Result<Results, Iperf3Error> {
     let ours = own::results(record, plan.omitted_ms() * 1000, None);
     let written = |error: serde_json::Error| Iperf3Error::Here(error.to_string());
     control.send(&json(&ours.to_json()).map_err(written)?)?;

@@ -5,7 +5,10 @@
 
 use narrows_diagnose::diagnose;
 use narrows_model::run::TrialRecord;
-use narrows_model::{Absent, Place, Run, Snapshot, Status, Verdict, words::units};
+use narrows_model::{
+    Absent, Direction, LoadPlan, LoadRecord, Place, ProfileEndRecord, ProfilePlan, ProfileProbe, Run, Snapshot, Status,
+    StepRecord, Trial, Verdict, words::units,
+};
 use narrows_wire::iperf3::{Params, far, own};
 use serde::Deserialize;
 use serde_json::Value;
@@ -157,6 +160,30 @@ const ABLATIONS: &[(&str, Ablation)] = &[
     ("with clocks an hour apart", |run| clocks_apart(run, 3_600_000_000_000)),
 ];
 
+/// What is left of a profile: of steps up totals, and the queue at the end of each.
+fn profile_with_iperf3(plan: &ProfilePlan, record: &mut ProfileEndRecord) {
+    record.probes.retain(|it| it.bytes == 0);
+    record.probes.truncate(10);
+    for probe in &mut record.probes {
+        let rtt_ns = i64::try_from(probe.rtt_ns).unwrap_or(0);
+        *probe = ProfileProbe { bytes: 0, up_ns: rtt_ns, down_ns: rtt_ns, ..*probe };
+    }
+    if plan.direction != Direction::Up {
+        return;
+    }
+    let idle_ns = record.probes.iter().map(|it| it.rtt_ns).min().unwrap_or(0);
+    let received = || record.steps.iter().filter_map(|it| it.received.as_ref());
+    let least = received().map(|it| it.min_delay_ns).min().unwrap_or(0);
+    for StepRecord { sent, received, .. } in &mut record.steps {
+        let Some(known) = received.take().filter(|it| it.datagrams > 0) else { continue };
+        let last = known.parts.iter().rev().find(|part| part.received > 0).map_or(known.delays_ns[2], |it| it.delay_ns);
+        let answered_ns = idle_ns + u64::try_from(last - least).unwrap_or(0);
+        *received = Some(far::step(*sent, known.datagrams, answered_ns, idle_ns));
+    }
+    let idle = i64::try_from(idle_ns).unwrap_or(0);
+    record.probes.push(ProfileProbe { bytes: record.datagram_bytes, rtt_ns: idle_ns, up_ns: idle, down_ns: idle });
+}
+
 /// As it is measured with a server of iperf3: nothing of its host, what it counts of streams, and no load that it does not have.
 fn with_iperf3_there(run: &mut Run) {
     let why = "the far end does not show its host".to_owned();
@@ -167,8 +194,14 @@ fn with_iperf3_there(run: &mut Run) {
     run.server = nothing;
     run.idle_rtt_us.clear();
     run.path = None;
-    run.trials.retain(|it| Params::of(&Params::fitted(&it.trial.plan)).is_ok());
+    let is_profile = |trial: &Trial| matches!(trial.plan, LoadPlan::Profile(_));
+    run.trials.retain(|it| is_profile(&it.trial) || Params::of(&Params::fitted(&it.trial.plan)).is_ok());
     for TrialRecord { trial, .. } in &mut run.trials {
+        if let (LoadPlan::Profile(plan), LoadRecord::Profile(record)) = (&trial.plan, &mut trial.client) {
+            profile_with_iperf3(plan, record);
+            trial.server = ProfileEndRecord::empty(Place::Server).into();
+            continue;
+        }
         let results = own::results(&trial.server, trial.plan.omitted_ms() * 1000, None);
         trial.server = far::record(&trial.plan, &mut trial.client, Some(&results));
     }

@@ -119,6 +119,8 @@ pub struct Shape {
     /// Of all datagrams that arrived, those after a later one, and those that came twice.
     pub reordered: f64,
     pub duplicated: f64,
+    /// Whether the receiver told totals alone: neither which datagrams were lost nor in which order they came is known.
+    pub by_totals: bool,
     /// Every step but the trains, in order of time.
     pub steps: Vec<StepView>,
 }
@@ -152,9 +154,11 @@ impl Shape {
         let longest_queue_us = near_us.into_iter().fold(0.0, f64::max);
         // What a whole step passed at, a burst does, too: trains may have met an empty bucket.
         let burst_bps = trains.map(|(bps, _)| bps.max(passed_bps));
-        let plateau = capacity.map(|capacity| {
-            let credit = credit(&record.steps, record.header_bytes, capacity.bps);
-            plateau(&steps, usual_loss, capacity, credit, jitter_us)
+        let by_totals = trains::is_by_totals(&record.steps);
+        let plateau = capacity.and_then(|capacity| {
+            let credit = trains::credit(&record.steps, record.header_bytes, capacity.bps, jitter_us);
+            let train = trains.filter(|_| by_totals).map(|(_, datagrams)| f64::from(datagrams));
+            plateau(&steps, usual_loss, capacity, credit, jitter_us, by_totals.then(|| train.unwrap_or(0.0)))
         });
         let shared = shared(&steps);
         let capacity = capacity.map(|capacity| shared.map_or(capacity, |shared| capacity.beside(shared, passed_bps)));
@@ -193,6 +197,7 @@ impl Shape {
             }),
             reordered: part(arrived().map(|received| u64::from(received.reordered)).sum()),
             duplicated: part(arrived().map(|received| u64::from(received.duplicates)).sum()),
+            by_totals,
             steps: all,
         })
     }
@@ -400,27 +405,10 @@ pub(super) fn gives_way(beyond: &[(f64, f64)]) -> bool {
 /// Fewer datagrams do not show the loss at any rate.
 const FEW: u32 = 50;
 
-/// Bursts that pass at this many times the sustained rate pass by credit: trains of one link agree within a few percent …
-const CREDIT: f64 = 1.15;
-/// … and take shorter by so much: a host that wakes up late for the first datagram of a train makes it look shorter by less.
-const WAKE_UP_US: f64 = 100.0;
 /// More delay than hosts that stall for a moment give the median of a step.
 const LONG_US: f64 = 5_000.0;
 /// A bucket holds credit for so long at least: less is the queue of a device that works in batches.
 const BUCKET_US: f64 = 1_000.0;
-
-/// Whether trains passed clearly faster than `bps`; `None` where they are too short to tell.
-pub(super) fn credit(steps: &[StepRecord], header_bytes: u32, bps: f64) -> Option<bool> {
-    let (burst, length) = trains::arrived_bps(steps, header_bytes)?;
-    let bytes = steps.iter().find(|record| record.step.datagrams == length)?.step.datagram_bytes;
-    let bits = f64::from(length.saturating_sub(1)) * f64::from(bytes + header_bytes) * 8.0;
-    let us = |rate: f64| bits / rate * 1e6;
-    if us(bps) > 3.0 * WAKE_UP_US {
-        return Some(burst >= CREDIT * bps && us(bps) - us(burst) > WAKE_UP_US);
-    }
-    // However short, what passed no faster than the path sustains had no credit.
-    (burst <= bps).then_some(false)
-}
 
 /// A step at more than so many times the capacity may have met another queue: that of a faster link before a policer, or of a host.
 const NEAR: f64 = 4.0;
@@ -432,7 +420,16 @@ fn near(steps: &[StepView], capacity: Option<Capacity>, usual_loss: f64) -> impl
     steps.iter().filter(move |view| near(view) || !shows)
 }
 
-fn plateau(steps: &[StepView], usual_loss: f64, capacity: Capacity, credit: Option<bool>, jitter_us: f64) -> Plateau {
+/// What holds the capacity. `train`: of an account by totals, how many datagrams a train has that passed; nobody tells what else passed before the first
+/// loss. `None`: neither a queue nor credit shows, so that it may be a short queue or a policer.
+fn plateau(
+    steps: &[StepView],
+    usual_loss: f64,
+    capacity: Capacity,
+    credit: Option<bool>,
+    jitter_us: f64,
+    train: Option<f64>,
+) -> Option<Plateau> {
     let bps = capacity.bps;
     let beyond = || steps.iter().filter(|view| view.saturated(usual_loss));
     let packet_bits = steps.first().map_or(12_000.0, |view| view.packet_bits);
@@ -468,13 +465,13 @@ fn plateau(steps: &[StepView], usual_loss: f64, capacity: Capacity, credit: Opti
     if queue_us > least_us {
         let deep = |bytes: f64| us(bytes * 8.0) > us(12.0 * packet_bits).max(BUCKET_US);
         // What was seen once may be a host that stalled.
-        return match buckets(|view| view.before_queue)[..] {
+        return Some(match buckets(|view| view.before_queue)[..] {
             [deepest, second, ..] if credit != Some(false) && deep(second) && queue_us > 2.0 * jitter_us => {
                 // Where losses that are none of its own move the place at which it seems empty, the deepest is one that was seen too late.
                 Plateau::Shaper { bucket_bytes: if usual_loss > 0.0 { second } else { deepest } }
             }
             _ => Plateau::Queue,
-        };
+        });
     }
     let bucket_bytes = buckets(|view| view.before_loss).first().copied().unwrap_or(0.0);
     // What exceeded the rate and passed waited nowhere: a queue of as many bytes would have been seen.
@@ -482,5 +479,11 @@ fn plateau(steps: &[StepView], usual_loss: f64, capacity: Capacity, credit: Opti
     // A policer delays nothing, and a full queue of two packets all that passes.
     let short_us = (0.5 * jitter_us).max(us(1.5 * packet_bits)).max(150.0);
     let queued = lossy().count() > 1 && lossy().all(|view| view.queue_us - quiet_us > short_us);
-    if !queued && (credit == Some(true) || by_tokens) { Plateau::Policer { bucket_bytes } } else { Plateau::ShortQueue }
+    match train {
+        _ if queued => Some(Plateau::ShortQueue),
+        Some(train) => (credit == Some(true))
+            .then_some(Plateau::Policer { bucket_bytes: bucket_bytes.max(train * packet_bits / 8.0) }),
+        None if credit == Some(true) || by_tokens => Some(Plateau::Policer { bucket_bytes }),
+        None => Some(Plateau::ShortQueue),
+    }
 }

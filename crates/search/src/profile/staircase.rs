@@ -296,7 +296,7 @@ impl Staircase {
 
     /// Whether it is worth looking for a bucket of tokens, or for others in the queue.
     fn bursts_may_pass(&self, bps: f64) -> bool {
-        super::shape::credit(&self.records, self.header_bytes, bps) != Some(false)
+        super::trains::credit(&self.records, self.header_bytes, bps, 0.0) != Some(false)
             || super::shape::gives_way(&self.beyond)
     }
 

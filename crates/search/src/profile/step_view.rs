@@ -61,11 +61,12 @@ impl StepView {
         let span_s = record.sent.span_ns.max(1) as f64 / 1e9;
         let offered_bps = f64::from(sent - 1) * packet_bits / span_s;
         let asked_bps = if record.step.gap_ns == 0 { 0.0 } else { packet_bits * 1e9 / record.step.gap_ns as f64 };
-        let last_quarter: Vec<f64> = received.parts[received.parts.len() * 3 / 4..]
-            .iter()
-            .filter(|part| part.received > 0)
-            .map(|part| (part.delay_ns - base_delay_ns) as f64 / 1e3)
-            .collect();
+        let of_parts = received.parts[received.parts.len() * 3 / 4..].iter().filter(|part| part.received > 0);
+        let mut delays: Vec<i64> = of_parts.map(|part| part.delay_ns).collect();
+        if received.parts.is_empty() {
+            delays.push(received.delays_ns[2]);
+        }
+        let last_quarter: Vec<f64> = delays.iter().map(|delay| (delay - base_delay_ns) as f64 / 1e3).collect();
         let queue_us = narrows_stats::quantile(&last_quarter, 0.5).unwrap_or(0.0).max(0.0);
         let before_loss = received.first_missing.unwrap_or(sent);
         let before_queue = before_queue(&received.parts, base_delay_ns, queue_us).unwrap_or(0);
@@ -96,8 +97,9 @@ impl StepView {
             f64::from(vanished(&received.parts, sent)) * span_s / f64::from(sent - 1) * 1e6
         };
         let outage_us = if outage_us >= OUTAGE_US { outage_us } else { 0.0 };
-        let busy = least_later_delay(&received.parts)
-            .is_some_and(|delay| (delay - base_delay_ns) as f64 > BUSY_LATE * late_ns + BUSY_NS);
+        let later =
+            if received.parts.is_empty() { Some(received.delays_ns[1]) } else { least_later_delay(&received.parts) };
+        let busy = later.is_some_and(|delay| (delay - base_delay_ns) as f64 > BUSY_LATE * late_ns + BUSY_NS);
         Some(Self {
             offered_bps,
             sustained_bps,
@@ -126,7 +128,7 @@ impl StepView {
     }
 
     /// Datagrams a second that any host sends.
-    pub(super) const ANY_HOST_PPS: f64 = 10_000.0;
+    pub const ANY_HOST_PPS: f64 = 10_000.0;
 
     /// Lost datagrams per datagram sent.
     pub fn loss(&self) -> f64 {

@@ -63,3 +63,31 @@ pub(super) fn arrived_bps(steps: &[StepRecord], header_bytes: u32) -> Option<(f6
     let lengths = || trains().map(|record| record.step.datagrams);
     of_length(lengths().max()?).or_else(|| of_length(lengths().min()?))
 }
+
+/// Bursts that pass at this many times the sustained rate pass by credit: trains of one link agree within a few percent …
+const CREDIT: f64 = 1.15;
+/// … and take shorter by so much: a host that wakes up late for the first datagram of a train makes it look shorter by less.
+const WAKE_UP_US: f64 = 100.0;
+
+/// Whether the receiver of these steps told totals alone.
+pub(super) fn is_by_totals(steps: &[StepRecord]) -> bool {
+    let mut known = steps.iter().filter_map(|step| step.received.as_ref()).peekable();
+    known.peek().is_some() && known.all(|received| received.parts.is_empty())
+}
+
+/// Whether trains passed clearly faster than `bps`; `None` where they are too short to tell.
+pub(super) fn credit(steps: &[StepRecord], header_bytes: u32, bps: f64, jitter_us: f64) -> Option<bool> {
+    let (burst, length) = arrived_bps(steps, header_bytes)?;
+    let bytes = steps.iter().find(|record| record.step.datagrams == length)?.step.datagram_bytes;
+    let bits = f64::from(length.saturating_sub(1)) * f64::from(bytes + header_bytes) * 8.0;
+    let us = |rate: f64| bits / rate * 1e6;
+    // The end of a train alone, by an answer, is known no better than answers vary, and a link a little faster than the limit looks like it.
+    if is_by_totals(steps) {
+        return (burst >= CREDIT * bps && us(bps) - us(burst) > WAKE_UP_US.max(jitter_us)).then_some(true);
+    }
+    if us(bps) > 3.0 * WAKE_UP_US {
+        return Some(burst >= CREDIT * bps && us(bps) - us(burst) > WAKE_UP_US);
+    }
+    // However short, what passed no faster than the path sustains had no credit.
+    (burst <= bps).then_some(false)
+}

@@ -80,6 +80,15 @@ impl Arrivals {
         self.highest.map_or(0, |highest| (highest + 1).saturating_sub(self.received))
     }
 
+    pub(super) const fn has_all(&self, datagrams: u32) -> bool {
+        self.received >= datagrams
+    }
+
+    /// The highest number that came was sent.
+    pub(super) fn sent_at_least(&self) -> u32 {
+        self.highest.map_or(0, |highest| highest + 1)
+    }
+
     /// Whether the step has shown what it can: a queue, or loss.
     pub(super) fn is_enough(&self) -> bool {
         let long = |since: u64| self.last_ns.saturating_sub(since) >= ENOUGH_NS;

@@ -1,6 +1,7 @@
 //! One end of a profile: its socket, what it sends, what it hears.
 
 use super::arrivals::Arrivals;
+use super::sending;
 use crate::common::engine;
 use crate::common::error::TrafficError;
 use crate::udp::{UdpError, UdpStream};
@@ -10,23 +11,16 @@ use narrows_model::{
 };
 use narrows_sys::nanos::{self, EvenClock};
 use narrows_sys::tcp;
-use narrows_sys::udp::{Outgoing, ReceiveBatch, SendBatch, socket};
+use narrows_sys::udp::{ReceiveBatch, socket};
 use narrows_wire::probe::{HEADER_BYTES, Header};
 use narrows_wire::profile::{self, Note};
-use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Datagrams of one call.
-const BATCH: usize = 32;
-/// Datagrams that are due within this time leave together.
-const TOGETHER_NS: u64 = 150_000;
-/// A sender that is later than this skips the time: no burst makes up for it.
-const LATE_NS: u64 = 1_500_000;
 /// A call waits no longer for a datagram.
-const LISTEN: Duration = Duration::from_millis(5);
+pub(super) const LISTEN: Duration = Duration::from_millis(5);
 /// Bytes read of each datagram: enough for a whole note.
-const ROOM: usize = 4096;
+pub(super) const ROOM: usize = 4096;
 
 /// A note of the peer, with its clock at sending and this end's at arrival.
 pub(super) struct Heard {
@@ -47,7 +41,6 @@ pub(super) struct End<'a, 'o> {
     pub(super) expected: Option<ProfileStep>,
     observer: engine::End<'o>,
     batch: ReceiveBatch,
-    out: SendBatch,
     sample: ProfileSample,
     /// The least delay of full datagrams so far.
     least_ns: Option<i64>,
@@ -84,7 +77,6 @@ impl<'a, 'o> End<'a, 'o> {
             expected: None,
             observer,
             batch: ReceiveBatch::new(64, ROOM),
-            out: SendBatch::new(BATCH),
             sample: ProfileSample::default(),
             least_ns: None,
             drops_before: 0,
@@ -166,65 +158,22 @@ impl<'a, 'o> End<'a, 'o> {
 
     /// Sends a step, until it is over, its receiver has seen enough, or the trial is stopped.
     pub(super) fn send(&mut self, step: &ProfileStep) -> StepSent {
-        let bytes = (step.datagram_bytes as usize).max(HEADER_BYTES);
-        let mut buffer = vec![0; bytes * BATCH];
-        let (mut sent, mut first_ns, mut last_ns, mut late_ns) = (0_u32, 0, 0, 0);
-        let mut start_ns = nanos::monotonic();
-        let mut checked_ns = start_ns;
-        let limit_ns = start_ns + step.planned_ns() + ProfilePlan::MAX_STEP_MS * 1_000_000;
-        while sent < step.datagrams && !self.is_stopped() {
-            let due_ns = start_ns + u64::from(sent) * step.gap_ns;
-            let mut now_ns = nanos::monotonic();
-            if now_ns < due_ns {
-                nanos::sleep_until(due_ns);
-                now_ns = nanos::monotonic();
-            }
-            if now_ns > limit_ns {
-                break;
-            }
-            let late = now_ns.saturating_sub(due_ns);
-            late_ns = late_ns.max(late);
-            if step.gap_ns > 0 && late > LATE_NS {
-                start_ns += late;
-            }
-            let count = match step.gap_ns {
-                0 => BATCH as u64,
-                gap => (late.min(LATE_NS) / gap + 1).max(TOGETHER_NS / gap),
-            };
-            let left = u64::from(step.datagrams - sent);
-            let count = usize::try_from(count.min(left)).unwrap_or(BATCH).clamp(1, BATCH);
-            for (index, slot) in buffer.chunks_exact_mut(bytes).take(count).enumerate() {
-                let n = sent + u32::try_from(index).unwrap_or(0);
-                slot[..HEADER_BYTES].copy_from_slice(&profile::data(step.id, n, self.clock.now()).encode());
-            }
-            let messages: Vec<Outgoing> =
-                (0..count).map(|index| Outgoing { from: index * bytes, bytes, segment_bytes: 0 }).collect();
-            match self.out.send(&self.stream.socket, &buffer, &messages) {
-                Ok(taken) => {
-                    if sent == 0 {
-                        first_ns = now_ns;
-                    }
-                    sent += u32::try_from(taken).unwrap_or(0);
-                    // A train leaves in one call: until it returns.
-                    last_ns = if step.gap_ns == 0 { nanos::monotonic() } else { now_ns };
-                    self.sample.bytes += (taken * bytes) as u64;
-                }
-                // Nobody receives any more.
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused && self.observer.place == Place::Server => {
-                    break;
-                }
-                // No room in the device's queue; or an ICMP error of an earlier datagram.
-                Err(_) => nanos::sleep_until(nanos::monotonic() + 200_000),
-            }
-            if now_ns - checked_ns > 2_000_000 && step.stop_above_us > 0 {
+        let Ok(socket) = self.stream.socket.try_clone() else { return StepSent::default() };
+        let (clock, id, needs_listener) = (self.clock, step.id, self.observer.place == Place::Server);
+        let fill = |n: u32, slot: &mut [u8]| {
+            slot[..HEADER_BYTES].copy_from_slice(&profile::data(id, n, clock.now()).encode());
+        };
+        let mut checked_ns = nanos::monotonic();
+        sending::send(&socket, step, needs_listener, fill, |took| {
+            self.sample.bytes += took;
+            let now_ns = nanos::monotonic();
+            let looks = step.stop_above_us > 0 && now_ns - checked_ns > 2_000_000;
+            if looks {
                 checked_ns = now_ns;
-                let id = step.id;
-                if self.listen(false).iter().any(|heard| heard.note == Note::Enough { id }) {
-                    break;
-                }
             }
-        }
-        StepSent { datagrams: sent, span_ns: last_ns.saturating_sub(first_ns), late_ns }
+            let is_enough = looks && self.listen(false).iter().any(|heard| heard.note == Note::Enough { id });
+            !is_enough && !self.is_stopped()
+        })
     }
 
     /// Begins to receive a step.

@@ -6,6 +6,8 @@
 mod arrivals;
 mod client;
 mod end;
+pub mod iperf3;
+mod sending;
 mod server;
 
 use crate::common::connections::{Connections, Socket};

@@ -2,8 +2,8 @@
 
 use super::{Results, StreamResult, stream_id};
 use narrows_model::{
-    Flow, LoadPlan, LoadRecord, LoadSample, Place, Progress, StreamProgress, TcpEndRecord, TcpInfo, TcpSample,
-    TcpStreamRecord, UdpEndRecord, UdpReceived, UdpSample, UdpSent, UdpStreamRecord,
+    Flow, LoadPlan, LoadRecord, LoadSample, Place, Progress, StepReceived, StepSent, StreamProgress, TcpEndRecord,
+    TcpInfo, TcpSample, TcpStreamRecord, UdpEndRecord, UdpReceived, UdpSample, UdpSent, UdpStreamRecord,
 };
 
 /// How the far end moved its data.
@@ -48,6 +48,9 @@ pub fn record(plan: &LoadPlan, own: &mut LoadRecord, results: Option<&Results>) 
     if let (LoadRecord::Tcp(TcpEndRecord { streams, remarks, .. }), LoadRecord::Tcp(own)) = (&mut record, &mut *own) {
         remarks.clear();
         *streams = own.streams.iter().map(|stream| tcp(stream, of(stream.id), omit_us)).collect();
+        for stream in streams.iter_mut().filter(|stream| stream.flow == Flow::Down) {
+            stream.congestion_control = results.and_then(|it| it.congestion.clone());
+        }
     } else if let (LoadRecord::Udp(UdpEndRecord { streams, remarks, .. }), LoadRecord::Udp(own)) =
         (&mut record, &mut *own)
     {
@@ -160,10 +163,39 @@ fn udp(own: &mut UdpStreamRecord, result: Option<&StreamResult>, omit_us: u64) -
     far
 }
 
+/// What is known of a step of a path profile that went to the far end: how many datagrams it counted, and that its answer to the end of the
+/// test, which left this end right behind the last datagram, took `answered_ns`; `least_ns`: what that takes on the idle path.
+pub fn step(sent: StepSent, arrived: u32, answered_ns: u64, least_ns: u64) -> StepReceived {
+    let arrived = arrived.min(sent.datagrams);
+    let missing = sent.datagrams - arrived;
+    let delay_ns = i64::try_from(answered_ns).unwrap_or(i64::MAX);
+    StepReceived {
+        datagrams: arrived,
+        // The last one arrived as late as the queue was long.
+        span_ns: sent.span_ns + answered_ns.saturating_sub(least_ns),
+        gaps: missing,
+        first_missing: (missing > 0).then_some(0),
+        min_delay_ns: delay_ns,
+        delays_ns: [delay_ns; 3],
+        ..StepReceived::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use narrows_model::{Load as _, TcpPlan, UdpPlan};
+
+    #[test]
+    fn a_step_by_totals_lasts_until_its_queue_is_empty() {
+        let sent = StepSent { datagrams: 100, span_ns: 99_000_000, late_ns: 0 };
+        let found = step(sent, 90, 15_000_000, 5_000_000);
+        assert_eq!((found.datagrams, found.span_ns, found.gaps, found.first_missing), (90, 109_000_000, 10, Some(0)));
+        assert_eq!((found.min_delay_ns, found.delays_ns, found.parts.len()), (15_000_000, [15_000_000; 3], 0));
+        // More than was sent cannot have arrived; an answer sooner than on the idle path shows no queue.
+        let found = step(sent, 101, 4_000_000, 5_000_000);
+        assert_eq!((found.datagrams, found.span_ns, found.first_missing), (100, 99_000_000, None));
+    }
 
     #[test]
     fn the_far_end_received_what_it_says_and_before_that_what_it_acknowledged() {

@@ -207,9 +207,22 @@ const FULL: f64 = 0.7;
 /// Once or twice a burst may overflow a queue that no sample of the RTT saw.
 const MOMENTS: u64 = 3;
 
+/// The loss of a sender that does not show what limited it: by how often it comes it explains the goodput, on a path that carries more.
+fn of_silent(evidence: &TcpEvidence, is_few: impl FnOnce(Loss) -> bool) -> Result<Loss, Assessment> {
+    let loss = known(evidence.base.loss, "the sender's retransmissions could not be read")?;
+    if is_few(loss) {
+        return Err(contradicts(format!("only {} of {} segments were lost", loss.lost(), loss.sent)));
+    }
+    let response = response(evidence, Role::Path).filter(|ceiling| sits_at(ceiling, evidence.goodput_bps()));
+    match response {
+        Some(_) if evidence.path_has_room() => Ok(loss),
+        _ => Err(cannot_tell("the sender does not show what limited it, and the loss does not explain the goodput by itself")),
+    }
+}
+
 fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let few = |loss: Loss| (loss.is_few(5) || loss.rate() < COMMON) && !is_rare(evidence, loss);
-    let loss = felt_loss(evidence, evidence.base.loss, few)?;
+    let loss = if evidence.base.shares.is_some() { felt_loss(evidence, evidence.base.loss, few)? } else { of_silent(evidence, few)? };
     ended(of_a_member(evidence.paced_udp.get(MANY_PORTS.id)))?;
     ended(by_profile(evidence, loss))?;
     match evidence.queue_stood() {

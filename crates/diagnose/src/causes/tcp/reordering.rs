@@ -37,7 +37,7 @@ const SPURIOUS: f64 = 0.3;
 /// Whether so much arrives out of order that the smallest RTT is that of packets which overtook the others.
 pub(super) fn scrambles(evidence: &TcpEvidence) -> bool {
     let shape = evidence.profile.as_ref().map(|profile| &profile.shape);
-    shape.is_some_and(|shape| shape.reordered >= SCRAMBLED) && evidence.base.loss_whole.is_some_and(seen_by_tcp)
+    shape.is_some_and(|shape| shape.by_totals || shape.reordered >= SCRAMBLED) && evidence.base.loss_whole.is_some_and(seen_by_tcp)
 }
 
 /// See above.
@@ -69,6 +69,9 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(profile) = &evidence.profile else { return cannot_tell("reordering on the path was not measured") };
     let Some(loss) = evidence.base.loss_whole else { return cannot_tell("the sender's retransmissions could not be read") };
     let reordered = profile.shape.reordered;
+    if profile.shape.by_totals {
+        return cannot_tell("in which order the far end received datagrams is not known");
+    }
     if reordered < REORDERED {
         return contradicts(format!("{} of the UDP datagrams arrived out of order", units::percent(reordered)));
     }

@@ -186,10 +186,14 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
             units::bytes(max as u64)
         )));
     }
+    let waited = if evidence.base.shares.is_some() {
+        format!("the sender waited for the receive window {} of the time", units::percent(held))
+    } else {
+        let rtt = units::micros(evidence.base.rtt_us.unwrap_or(0.0) as u64);
+        format!("the goodput is {} of the window of {} in each RTT of {rtt}", units::percent(held), units::bytes(window as u64))
+    };
     let waited = counter(format!(
-        "the sender waited for the receive window {} of the time; the receiving application reads promptly ({}), \
-        and the receive buffer is at the tcp_rmem maximum of {}",
-        units::percent(held),
+        "{waited}; the receiving application reads promptly ({}), and the receive buffer is at the tcp_rmem maximum of {}",
         unread_words(evidence),
         units::bytes(max as u64)
     ));

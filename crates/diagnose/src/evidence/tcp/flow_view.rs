@@ -256,7 +256,22 @@ impl FlowView {
         let locked = |of: fn(&TcpStreamRecord) -> Option<bool>, streams: &Counted<'_>| {
             streams.iter().map(|(stream, _)| of(stream)).collect::<Option<Vec<_>>>().map(|all| all.iter().any(|on| *on))
         };
-        let loss_whole = Loss::of(whole.iter().map(|(_, samples)| *samples));
+        let none = Vec::new();
+        let all = |streams: &Counted<'_>, got: &Counted<'_>| {
+            let told = || streams.iter().map(|(_, samples)| *samples);
+            Loss::of(told()).or_else(|| Loss::by_bytes(told(), got.iter().map(|(_, samples)| *samples), mss_bytes?))
+        };
+        // Of a sender that shows nothing the receiver knows the window that it announced, and how long its acknowledgements take to be answered.
+        let got_whole = counted(receiving, flow, 0);
+        let rtts = |sent: &Counted<'_>, got: &Counted<'_>| {
+            let seen = each(sent, |sample| sample.tcp.rtt_us);
+            if seen.is_empty() { each(got, |sample| sample.tcp.rcv_rtt_us.filter(|us| *us > 0)) } else { seen }
+        };
+        let windows = {
+            let seen = each(&sent, |sample| sample.tcp.snd_wnd_bytes);
+            if seen.is_empty() { each(&got, |sample| sample.tcp.rcv_wnd_bytes) } else { seen }
+        };
+        let loss_whole = all(&whole, &got_whole);
         let loss_whole = loss_whole.map(|loss| sent_and_arrived(trial, flow).map_or(loss, |both| loss.counted(both)));
         Some(Self {
             flow,
@@ -267,10 +282,10 @@ impl FlowView {
             early: super::shares::early(&counted(receiving, flow, 0)),
             interval_bps: intervals(&counted(receiving, flow, 0)),
             counted_bps: intervals(&counted(receiving, flow, omit_us.max(100_000))),
-            rtt_us: median(each(&sent, |sample| sample.tcp.rtt_us)),
-            rtt_peak_us: largest(&each(&whole, |sample| sample.tcp.rtt_us)),
-            rtt_high_us: narrows_stats::quantile(&each(&sent, |sample| sample.tcp.rtt_us), 0.9),
-            low_srtt_us: narrows_stats::quantile(&each(&whole, |sample| sample.tcp.rtt_us), 0.05),
+            rtt_us: median(rtts(&sent, &got)),
+            rtt_peak_us: largest(&rtts(&whole, &got_whole)),
+            rtt_high_us: narrows_stats::quantile(&rtts(&sent, &got), 0.9),
+            low_srtt_us: narrows_stats::quantile(&rtts(&whole, &got_whole), 0.05),
             min_rtt_us: smallest(&each(&whole, |sample| sample.tcp.min_rtt_us.filter(|&us| us < u64::from(u32::MAX)))),
             mss_bytes,
             timestamps: last.tcp.negotiated(narrows_model::TcpInfo::OPT_TIMESTAMPS).unwrap_or(true),
@@ -286,21 +301,17 @@ impl FlowView {
             nagle_share: share_of(&sent, waits_for_ack),
             write_bytes: write_bytes(&sent),
             first_ssthresh: smallest(&first_ssthresh(&whole)),
-            restarts: restarts(&sent),
-            marked_share: marked(&sent),
+            restarts: signals::restarts(&sent),
+            marked_share: signals::marked(&sent),
             acks: Acks::of(&sent, &got),
             signals: signals::of(whole.iter().map(|(_, samples)| *samples)),
             // Where nothing arrives there is no slow start to leave out.
-            loss: if omit_us == 0 || goodput_bps <= 0.0 {
-                loss_whole
-            } else {
-                Loss::of(sent.iter().map(|(_, samples)| *samples))
-            },
+            loss: if omit_us == 0 || goodput_bps <= 0.0 { loss_whole } else { all(&sent, &none) },
             loss_whole,
             losses: sent.iter().filter_map(|(_, samples)| Loss::of(std::iter::once(*samples))).collect(),
             outages: outages(&whole, &counted(receiving, flow, 0), trial.plan.interval_ms.saturating_mul(1000)),
-            snd_wnd_bytes: largest(&each(&sent, |sample| sample.tcp.snd_wnd_bytes)),
-            snd_wnd_low_bytes: narrows_stats::quantile(&each(&sent, |sample| sample.tcp.snd_wnd_bytes), 0.1),
+            snd_wnd_bytes: largest(&windows),
+            snd_wnd_low_bytes: narrows_stats::quantile(&windows, 0.1),
             rcvbuf_bytes: largest(&each(&got, |sample| sample.memory.map(|memory| memory.rcvbuf_bytes.into()))),
             sndbuf_bytes: largest(&each(&sent, |sample| sample.memory.map(|memory| memory.sndbuf_bytes.into()))),
             recv_q_bytes: median(each(&got, |sample| sample.recv_q_bytes.map(u64::from))),
@@ -419,29 +430,6 @@ fn write_bytes(sent: &Counted<'_>) -> Option<f64> {
 fn first_ssthresh(whole: &Counted<'_>) -> Vec<f64> {
     let first = whole.iter().filter_map(|(_, samples)| samples.first());
     first.filter_map(|sample| sample.tcp.snd_ssthresh).filter(|n| *n < 0x7fff_ffff).map(|n| n as f64).collect()
-}
-
-/// See [`FlowView::restarts`]; `net/ipv4/tcp_output.c`, `tcp_cwnd_restart`.
-fn restarts(sent: &Counted<'_>) -> Option<u64> {
-    let shrunk = |pair: &[TcpSample]| {
-        let [a, b] = pair else { return Some(false) };
-        let clean = a.tcp.total_retrans? == b.tcp.total_retrans? && a.tcp.ca_state? == 0 && b.tcp.ca_state? == 0;
-        Some(clean && b.tcp.snd_cwnd?.saturating_mul(4) <= a.tcp.snd_cwnd?.saturating_mul(3))
-    };
-    let pairs: Option<Vec<bool>> = sent.iter().flat_map(|(_, samples)| samples.windows(2)).map(shrunk).collect();
-    pairs.map(|pairs| pairs.into_iter().map(u64::from).sum())
-}
-
-/// See [`FlowView::marked_share`].
-fn marked(sent: &Counted<'_>) -> Option<f64> {
-    let (mut marked, mut delivered) = (0, 0);
-    for (_, samples) in sent {
-        let (first, last) = (samples.first()?, samples.last()?);
-        let grew = |of: fn(&TcpSample) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?));
-        marked += grew(|sample| sample.tcp.delivered_ce)?;
-        delivered += grew(|sample| sample.tcp.delivered)?;
-    }
-    (delivered > 0).then(|| marked as f64 / delivered as f64)
 }
 
 /// See [`FlowView::queued_bytes`].

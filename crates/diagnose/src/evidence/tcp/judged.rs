@@ -244,6 +244,9 @@ fn hosts(evidence: &TcpEvidence) -> Option<String> {
         return None;
     }
     let is_unseen = |role: &Role| evidence.text(*role, keys::NIC_KIND).is_none();
+    if ENDS.iter().any(is_unseen) && evidence.udp_meets_it() {
+        return ENDS.into_iter().filter(|role| !is_unseen(role)).find_map(|role| without_cpu_times(evidence, role));
+    }
     if let Some(role) = ENDS.into_iter().find(|role| is_unseen(role) && !waits_before(evidence, *role)) {
         let at = evidence.place(role);
         return Some(format!("nothing is known of the device of the {at}, so a limit there cannot be excluded"));

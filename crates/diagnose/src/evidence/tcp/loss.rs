@@ -70,6 +70,28 @@ impl Loss {
         Some(sum)
     }
 
+    /// Of a sender that tells no more than what it sent again after the omitted part: segments by the bytes that arrived. `got`: of the
+    /// receivers of the whole load, whose samples in which segments came out of order show a loss each, at least.
+    pub(super) fn by_bytes<'a>(
+        streams: impl Iterator<Item = &'a [TcpSample]>,
+        got: impl Iterator<Item = &'a [TcpSample]>,
+        mss_bytes: f64,
+    ) -> Option<Self> {
+        let mut sum = Self::default();
+        for samples in streams {
+            let (first, last) = (samples.first()?, samples.last()?);
+            let again = last.tcp.total_retrans?.saturating_sub(first.tcp.total_retrans?);
+            let arrived = last.bytes.saturating_sub(first.bytes) as f64 / mss_bytes.max(1.0);
+            sum.sent = sum.sent.saturating_add(again).saturating_add(arrived as u64);
+            sum.retransmitted = sum.retransmitted.saturating_add(again);
+        }
+        let jumps =
+            |pair: &&[TcpSample]| pair[0].tcp.rcv_ooopack.zip(pair[1].tcp.rcv_ooopack).is_some_and(|(a, b)| b > a);
+        let seen: usize = got.map(|samples| samples.windows(2).filter(jumps).count()).sum();
+        sum.retransmitted = sum.retransmitted.max(seen as u64);
+        Some(sum)
+    }
+
     /// The same by the counts of both sockets, which the packet ledger has, too.
     pub(super) const fn counted(self, (sent, arrived): (u64, u64)) -> Self {
         Self { sent, missing: Some(sent.saturating_sub(arrived)), ..self }

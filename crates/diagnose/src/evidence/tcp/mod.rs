@@ -358,7 +358,7 @@ impl TcpEvidence {
     /// How much of the time the receiver's window held the sender back: by TCP's limited-time counters or, where their jiffies
     /// are too coarse (round trips of a few milliseconds, pacing), by the samples that found the window full.
     pub fn held_by_window(&self) -> Option<f64> {
-        let known = self.base.shares?;
+        let Some(known) = self.base.shares else { return self.window_explains() };
         Some(shares::held(known.receive_window, self.base.window_full_share, known.send_buffer))
     }
 

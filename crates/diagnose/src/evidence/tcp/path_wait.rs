@@ -25,7 +25,31 @@ impl PathWait {
     }
 }
 
+/// A window that is this part of the goodput and more, and no further beyond it than samples of the RTT are off, is what holds the sender.
+const EXPLAINS: f64 = 0.75;
+
 impl TcpEvidence {
+    /// The same of a sender that shows nothing, by arithmetic: the window that the receiver announced, once each RTT, as a part of the goodput, on a
+    /// path that carries more. A window that does not hold the sender grows to twice what a round trip brings (`tcp_rcv_space_adjust`).
+    pub(super) fn window_explains(&self) -> Option<f64> {
+        if self.base.cwnd_bytes.is_some() {
+            return None;
+        }
+        let (window, rtt_us) = (self.base.snd_wnd_bytes?, self.base.rtt_us?);
+        let explained = self.goodput_bps() * rtt_us / 8e6 / (window * float(self.base.streams as u64)).max(1.0);
+        self.path_has_room().then_some(if explained >= EXPLAINS { explained.min(1.0) } else { 0.0 })
+    }
+
+    /// Whether UDP meets the limit that holds TCP, by the profile: no window, buffer, reader, writer or core of a host is at the same rate for both.
+    /// What is left of a host that shows nothing is its own interface, which no other host tells from the path.
+    pub fn udp_meets_it(&self) -> bool {
+        let Some(shape) = self.profile.as_ref().map(|profile| &profile.shape) else { return false };
+        // Totals of whole steps are off by the queue's part of a step.
+        let least = AT_CAPACITY * if shape.by_totals { 1.05 } else { 1.0 };
+        let filled = self.filled().is_some_and(|part| (least..=self.beyond()).contains(&part));
+        shape.plateau.is_some() && (self.policed() || filled)
+    }
+
     /// Whether a buffer that the kernel sizes holds less, at its maximum, than the path with its queue empty.
     pub fn buffer_below_path(&self) -> bool {
         let path = self.capacity_goodput_bps().zip(self.min_rtt_us).map(|(bps, us)| bps / 8.0 * us / 1e6);

@@ -3,6 +3,7 @@
 //! A queue drops or marks what exceeds the capacity, whether it is full (drop-tail) or managed (RFC 7567; CoDel, RFC 8289: after 100 ms
 //! above 5 ms): the load fills the path then, and waits. Whatever else loses or marks packets does not wait for that.
 
+use super::counted::Counted;
 use super::loss::{LEAST_APART_US, REPAIR};
 use narrows_model::load::tcp::TcpSample;
 use narrows_model::words::figures::float;
@@ -53,6 +54,29 @@ fn in_flight_bps(sample: &TcpSample) -> Option<f64> {
     let tcp = &sample.tcp;
     let bits = float(tcp.unacked?.saturating_mul(tcp.snd_mss_bytes?)) * 8.0;
     Some(bits * 1e6 / float(tcp.rtt_us.filter(|us| *us > 0)?))
+}
+
+/// See [`FlowView::restarts`](super::FlowView::restarts); `net/ipv4/tcp_output.c`, `tcp_cwnd_restart`.
+pub(super) fn restarts(sent: &Counted<'_>) -> Option<u64> {
+    let shrunk = |pair: &[TcpSample]| {
+        let [a, b] = pair else { return Some(false) };
+        let clean = a.tcp.total_retrans? == b.tcp.total_retrans? && a.tcp.ca_state? == 0 && b.tcp.ca_state? == 0;
+        Some(clean && b.tcp.snd_cwnd?.saturating_mul(4) <= a.tcp.snd_cwnd?.saturating_mul(3))
+    };
+    let pairs: Option<Vec<bool>> = sent.iter().flat_map(|(_, samples)| samples.windows(2)).map(shrunk).collect();
+    pairs.map(|pairs| pairs.into_iter().map(u64::from).sum())
+}
+
+/// See [`FlowView::marked_share`](super::FlowView::marked_share).
+pub(super) fn marked(sent: &Counted<'_>) -> Option<f64> {
+    let (mut marked, mut delivered) = (0, 0);
+    for (_, samples) in sent {
+        let (first, last) = (samples.first()?, samples.last()?);
+        let grew = |of: fn(&TcpSample) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?));
+        marked += grew(|sample| sample.tcp.delivered_ce)?;
+        delivered += grew(|sample| sample.tcp.delivered)?;
+    }
+    (delivered > 0).then(|| marked as f64 / delivered as f64)
 }
 
 #[cfg(test)]

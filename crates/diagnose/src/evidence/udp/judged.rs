@@ -134,7 +134,7 @@ impl Evidence for UdpEvidence {
             .filter(|_| what == Excludes::Hosts && !self.base.accounting.one_kernel);
         ends.into_iter().find_map(|role| {
             let (end, host, at) = (self.end(role)?, self.host(role)?, self.place(role));
-            if self.base.accounting.silent(at) {
+            if self.base.accounting.silent(at) && !self.exceeds_path_alone() {
                 return Some(format!("the {at} gave no counters: loss there cannot be distinguished from loss on the path"));
             }
             if end.cores.iter().any(|core| core.softirq >= NO_TIME_LEFT) {

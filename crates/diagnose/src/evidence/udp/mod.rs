@@ -8,6 +8,7 @@ use super::profile::PathProfile;
 use crate::role::Role;
 use narrows_model::load::udp::UdpTrial;
 use narrows_model::{Flow, Place, Snapshot};
+use narrows_search::profile::StepView;
 use std::collections::BTreeMap;
 use view::{UdpEnd, UdpView};
 
@@ -25,6 +26,17 @@ pub struct UdpEvidence {
 }
 
 impl UdpEvidence {
+    /// Whether the load was more than the path sustains by its profile, at so few datagrams a second that no host that shows nothing is what
+    /// they exceed.
+    pub fn exceeds_path_alone(&self) -> bool {
+        let offered_bps = self.base.offered_bps / self.base.payload_part(0.0);
+        self.profile.as_ref().is_some_and(|profile| {
+            let Some((capacity, _)) = profile.shape.capacity.zip(profile.shape.plateau) else { return false };
+            let packet_bits = profile.shape.steps.first().map_or(f64::INFINITY, |step| step.packet_bits);
+            offered_bps > capacity.interval_bps[1] && capacity.bps < StepView::ANY_HOST_PPS * packet_bits
+        })
+    }
+
     /// The evidence of a flow: the trial, the experiments by id and the inventories of both hosts; `None` where the trial does
     /// not have the flow.
     pub fn of(

@@ -52,7 +52,7 @@ fn trains_that_meet_a_bucket_at_different_fills_are_no_rate_of_the_path() {
 #[test]
 fn trains_too_short_to_tell_had_no_credit_where_they_were_no_faster() {
     let (_, record, _) = recorded(&mut Path::new(1.5e9, 4e6), 200_000_000, ProfilePlan::MAX_BPS);
-    let of = |bps| super::shape::credit(&record.steps, HEADER, bps);
+    let of = |bps| super::trains::credit(&record.steps, HEADER, bps, 0.0);
     assert_eq!((of(1.66e9), of(1.45e9), of(100e6)), (Some(false), None, Some(true)));
 }
 
@@ -452,4 +452,20 @@ proptest! {
         prop_assert!(near(capacity.bps, rate, 0.03), "{capacity:?} of {rate}");
         prop_assert!(seconds < 12.0, "{}", seconds);
     }
+}
+
+#[test]
+fn totals_tell_a_queue_from_a_policer_and_say_nothing_where_they_look_alike() {
+    let of = |path: Path, start_bps: f64| profile(&mut Path { totals: true, ..path }, start_bps as u64).0;
+    let queue = of(Path::new(100e6, 200_000.0), 90e6);
+    assert_eq!(queue.plateau, Some(Plateau::Queue));
+    assert!(queue.by_totals && near(queue.capacity.expect("saturated").bps, 100e6, 0.04), "{queue:?}");
+    let policed =
+        |rate, bucket, link: f64| of(Path { police: Some((rate, bucket)), ..Path::new(link, 2_000_000.0) }, 0.9 * rate);
+    let policer = policed(20e6, 30_000.0, 1e9);
+    let Some(Plateau::Policer { bucket_bytes }) = policer.plateau else { panic!("{:?}", policer.plateau) };
+    assert!((14_000.0..31_000.0).contains(&bucket_bytes), "a train passed, no more is known: {bucket_bytes}");
+    assert!(near(policer.capacity.expect("saturated").bps, 20e6, 0.04), "{policer:?}");
+    // Trains are over before they could show a bucket: a policer of 2 Gbit/s looks like a queue that is too short to see.
+    assert_eq!(policed(2e9, 1_000_000.0, 40e9).plateau, None);
 }

@@ -26,6 +26,8 @@ pub(super) struct Path {
     pub(super) stalls: Option<(f64, f64)>,
     /// How far the sender falls behind in each step.
     pub(super) late_ns: u64,
+    /// The receiver says nothing while a step lasts, and then how many datagrams arrived and the delay at the end.
+    pub(super) totals: bool,
     /// The sender does not say how fast its trains left.
     pub(super) silent: bool,
     /// The sender stops once in so many ns, for so many ns, and goes on from there.
@@ -58,6 +60,7 @@ impl Path {
             delay_ns: 10_000_000,
             stalls: None,
             late_ns: 0,
+            totals: false,
             silent: false,
             stops: None,
             others_bps: 0.0,
@@ -161,6 +164,7 @@ impl Path {
                 }
             }
             if step.stop_above_us > 0
+                && !self.totals
                 && ((since_queue >= 60 && f64::from(since_queue) * gap > 60e6)
                     || (n >= 60
                         && n as usize + 1 - arrivals.len() >= 100
@@ -172,11 +176,20 @@ impl Path {
         let end = last + gap;
         let late_ns = if stopped > 0.0 { self.stops.map_or(0, |(_, length)| length as u64) } else { self.late_ns };
         let silent = self.silent && step.gap_ns == 0;
+        let mut known = received(&arrivals, sent);
+        if self.totals {
+            let end = arrivals.last().map_or(0.0, |(.., delay)| *delay);
+            let idle = self.delay_ns as f64 + bytes * 8e9 / self.rate_bps;
+            known.span_ns = (last - begin + (end - idle).max(0.0)) as u64;
+            (known.min_delay_ns, known.delays_ns) = (end as i64, [end as i64; 3]);
+            known.first_missing = known.first_missing.map(|_| 0);
+            known.parts.clear();
+        }
         let record = StepRecord {
             at_us: 0,
             step: *step,
             sent: StepSent { datagrams: sent, span_ns: if silent { 0 } else { (last - begin) as u64 }, late_ns },
-            received: Some(received(&arrivals, sent)),
+            received: Some(known),
         };
         (record, end.max(self.busy_until).max(self.conforms_at))
     }
