@@ -77,7 +77,7 @@ verify: .lab build ## emulator, packet ledger and search against what the lab kn
 howto: .lab build ## every command of the tutorial, the how-tos and the pages from other tools, in emulated networks (about ten minutes)
 	@.ci/howto $(NARROWS)
 
-pages: .lab build ## every page that narrows writes, looked at by Chromium and axe: widths, light, dark, print (as root; three minutes)
+pages: .lab build ## every page that narrows writes, looked at by Chromium and axe: widths, light, dark, print, large grids (as root; eleven minutes)
 	@.ci/pages $(NARROWS)
 
 bench: build ## TCP, UDP and frames: rates, loss, CPU, pacing, against their peers (as root; 50 minutes)

@@ -138,9 +138,12 @@ async function large(browser) {
         requestAnimationFrame(look);
     });
     const views = [];
+    // Of the metric that most paths have; the first one is that of loads.
+    await page.goto(server + '/web/');
+    const address = await page.$eval('a[href*="metric=rtt"]', it => it.href);
     for (let nth = 0; nth < 5; nth++) {
         bytes = 0;
-        await page.goto(server + '/web/');
+        await page.goto(address);
         await page.waitForFunction(() => window.drawn, { timeout: 60000 });
         views.push(await page.evaluate(() => window.drawn));
     }
