@@ -62,9 +62,6 @@ pub(super) fn trial(peer: &Peer, plan: &ProfilePlan, here: &Here, enough: Enough
     // Without a profile the diagnosis knows less, and goes on.
     profile.probe().map_err(|error| failed(error.to_string()))?;
     profile.steps(enough);
-    if here.stop.is_set() {
-        return Err(TrialFailed { why: EndsError::Interrupted, partial: None });
-    }
     let Profile { mut record, began, bytes, .. } = profile;
     let elapsed_us = clock::micros_since(began);
     let flow = plan.direction.flows().first().copied().unwrap_or_default();
@@ -72,7 +69,11 @@ pub(super) fn trial(peer: &Peer, plan: &ProfilePlan, here: &Here, enough: Enough
     record.streams = vec![ProfileStream { flow, samples: vec![ProfileSample::default(), last] }];
     (record.before, record.after) = (before, here.instruments.counters(Some(peer.address().ip())));
     let server = ProfileEndRecord::empty(Place::Server);
-    Ok(Trial { plan: plan.clone().into(), client: record.into(), server: server.into(), elapsed_us })
+    let trial = Trial { plan: plan.clone().into(), client: record.into(), server: server.into(), elapsed_us };
+    if here.stop.is_set() {
+        return Err(TrialFailed { why: EndsError::Interrupted, partial: Some(Box::new(trial)) });
+    }
+    Ok(trial)
 }
 
 impl Profile<'_> {
