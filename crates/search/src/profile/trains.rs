@@ -38,6 +38,10 @@ pub(super) fn agree(steps: &[StepRecord], length: u32) -> bool {
 pub(super) fn arrived_bps(steps: &[StepRecord], header_bytes: u32) -> Option<(f64, u32)> {
     let rate = |record: &StepRecord| {
         let received = record.received.as_ref().filter(|received| received.datagrams >= 5 && received.span_ns > 0)?;
+        // The delay at the end of a train is that of its last datagram only where that arrived.
+        if received.parts.is_empty() && received.datagrams < record.sent.datagrams {
+            return None;
+        }
         let bits = f64::from(record.step.datagram_bytes + header_bytes) * 8.0;
         // What is lost at the end of a train only shortens it.
         Some(f64::from(received.datagrams - 1) * bits * 1e9 / received.span_ns as f64)

@@ -4,7 +4,7 @@ use super::arrivals::Arrivals;
 use super::end::{LISTEN, ROOM};
 use super::sending;
 use crate::Stop;
-use narrows_model::{ProfileStep, StepReceived, StepSent};
+use narrows_model::{ProfilePlan, ProfileStep, StepReceived, StepSent};
 use narrows_sys::nanos::{self, EvenClock};
 use narrows_sys::udp::{ReceiveBatch, socket};
 use narrows_wire::iperf3::datagram::Header;
@@ -12,6 +12,8 @@ use std::net::UdpSocket;
 
 /// A step whose last datagrams are still under way has so long since the last one that came.
 const QUIET_NS: u64 = 200_000_000;
+/// After a datagram beyond the step's last one: what it overtook may still come.
+const STRAGGLERS_NS: u64 = 12_000_000;
 /// And no longer than this in all, beside its planned time.
 const LATEST_NS: u64 = 4_000_000_000;
 
@@ -43,7 +45,10 @@ impl Sends {
     fn of(self, datagrams: u32) -> StepSent {
         let between = u64::from(self.last.0.saturating_sub(self.first.0));
         let span_ns = self.last.1.saturating_sub(self.first.1);
-        let span_ns = (span_ns * u64::from(datagrams.saturating_sub(1))).checked_div(between).unwrap_or(0);
+        let all =
+            (u128::from(span_ns) * u128::from(datagrams.saturating_sub(1))).checked_div(between.into()).unwrap_or(0);
+        // The stamps are the server's word.
+        let span_ns = u64::try_from(all).unwrap_or(u64::MAX).min(ProfilePlan::MAX_MS * 1_000_000);
         StepSent { datagrams, span_ns, late_ns: self.late_ns }
     }
 }
@@ -62,7 +67,8 @@ pub fn receive(socket: &UdpSocket, step: &ProfileStep, first_ns: u64, stop: &Sto
     let began_ns = nanos::monotonic();
     let latest_ns = began_ns + step.planned_ns() + first_ns + LATEST_NS;
     let mut until_ns = began_ns + step.planned_ns() + first_ns;
-    while !is_over && nanos::monotonic() < until_ns.min(latest_ns) && !stop.is_set() {
+    let mut beyond_ns = latest_ns;
+    while !is_over && nanos::monotonic() < until_ns.min(beyond_ns) && !stop.is_set() {
         let Ok(count) = batch.receive(socket, true) else { continue };
         let stamps = clock.stamps();
         for message in (0..count).filter_map(|index| batch.message(index)) {
@@ -70,6 +76,7 @@ pub fn receive(socket: &UdpSocket, step: &ProfileStep, first_ns: u64, stop: &Sto
             let Some(header) = Header::decode(true, message.bytes) else { continue };
             let Some(n) = header.sequence.checked_sub(1).and_then(|n| u32::try_from(n).ok()) else { continue };
             if n >= step.datagrams {
+                beyond_ns = beyond_ns.min(nanos::monotonic() + STRAGGLERS_NS);
                 is_whole = true;
                 continue;
             }
@@ -82,8 +89,9 @@ pub fn receive(socket: &UdpSocket, step: &ProfileStep, first_ns: u64, stop: &Sto
             sends = Some(sends.unwrap_or(first).with(n, sent_ns, step.gap_ns));
             until_ns = until_ns.max(nanos::monotonic() + QUIET_NS);
         }
-        is_whole |= arrivals.has_all(step.datagrams);
-        is_over = is_whole || step.stop_above_us > 0 && arrivals.is_enough();
+        let has_all = arrivals.has_all(step.datagrams);
+        is_whole |= has_all;
+        is_over = has_all || step.stop_above_us > 0 && arrivals.is_enough();
     }
     let sends = sends?;
     // Beyond the last one that came nobody knows what was sent, unless that is more than the step.

@@ -169,7 +169,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
         return Err(contradicts("the buffer cannot grow: receive autotuning is off"));
     }
     // A window that ends the sender whatever tcp_rmem says: tcp_mem, memory of the control group, a window of a route that was not read.
-    if buffer < 0.9 * max && held >= HELD && path_has_room(evidence).is_some() {
+    if buffer < 0.9 * max && held >= HELD && evidence.base.shares.is_some() && path_has_room(evidence).is_some() {
         let waited = counter(format!(
             "the sender waited for the receive window {} of the time; its buffer was {}, below the tcp_rmem maximum \
             of {}",

@@ -271,7 +271,7 @@ impl FlowView {
             let seen = each(&sent, |sample| sample.tcp.snd_wnd_bytes);
             if seen.is_empty() { each(&got, |sample| sample.tcp.rcv_wnd_bytes) } else { seen }
         };
-        let loss_whole = all(&whole, &got_whole);
+        let loss_whole = all(&whole, if omit_us > 0 { &got_whole } else { &none });
         let loss_whole = loss_whole.map(|loss| sent_and_arrived(trial, flow).map_or(loss, |both| loss.counted(both)));
         Some(Self {
             flow,

@@ -244,14 +244,15 @@ fn hosts(evidence: &TcpEvidence) -> Option<String> {
         return None;
     }
     let is_unseen = |role: &Role| evidence.text(*role, keys::NIC_KIND).is_none();
-    if ENDS.iter().any(is_unseen) && evidence.udp_meets_it() {
-        return ENDS.into_iter().filter(|role| !is_unseen(role)).find_map(|role| without_cpu_times(evidence, role));
-    }
-    if let Some(role) = ENDS.into_iter().find(|role| is_unseen(role) && !waits_before(evidence, *role)) {
+    // A host that shows nothing at all, where UDP meets the same limit.
+    let meets = evidence.udp_meets_it();
+    let is_excused = |role: &Role| meets && evidence.host(*role).is_none_or(|host| host.facts.is_empty());
+    let seems = |role: &Role| is_unseen(role) && !is_excused(role) && !waits_before(evidence, *role);
+    if let Some(role) = ENDS.into_iter().find(seems) {
         let at = evidence.place(role);
         return Some(format!("nothing is known of the device of the {at}, so a limit there cannot be excluded"));
     }
-    if evidence.text(Role::Sender, keys::QDISC_ROOT_KIND).is_none() {
+    if evidence.text(Role::Sender, keys::QDISC_ROOT_KIND).is_none() && !is_excused(&Role::Sender) {
         let at = evidence.place(Role::Sender);
         return Some(format!(
             "nothing is known of the queueing discipline of the {at}, so a shaper there cannot be excluded"
@@ -262,6 +263,9 @@ fn hosts(evidence: &TcpEvidence) -> Option<String> {
             "a core of the {} is full beside the load's own work: what its tunnel needs to encrypt cannot be excluded",
             evidence.place(role)
         ));
+    }
+    if ENDS.iter().any(is_excused) {
+        return ENDS.into_iter().filter(|role| !is_excused(role)).find_map(|role| without_cpu_times(evidence, role));
     }
     // At the rate of the slower link no host can be what holds it back.
     if evidence.fills_link() {

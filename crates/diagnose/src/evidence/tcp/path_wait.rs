@@ -25,6 +25,9 @@ impl PathWait {
     }
 }
 
+/// Of a policer's rate a load gets this part and more.
+const POLICED: f64 = 0.7;
+
 /// A window that is this part of the goodput and more, and no further beyond it than samples of the RTT are off, is what holds the sender.
 const EXPLAINS: f64 = 0.75;
 
@@ -37,17 +40,18 @@ impl TcpEvidence {
         }
         let (window, rtt_us) = (self.base.snd_wnd_bytes?, self.base.rtt_us?);
         let explained = self.goodput_bps() * rtt_us / 8e6 / (window * float(self.base.streams as u64)).max(1.0);
-        self.path_has_room().then_some(if explained >= EXPLAINS { explained.min(1.0) } else { 0.0 })
+        (self.path_has_room() && explained >= EXPLAINS).then_some(explained.min(1.0))
     }
 
-    /// Whether UDP meets the limit that holds TCP, by the profile: no window, buffer, reader, writer or core of a host is at the same rate for both.
-    /// What is left of a host that shows nothing is its own interface, which no other host tells from the path.
+    /// Whether UDP meets the limit that holds TCP, by the profile: no window, buffer, reader or writer of a host is at the same rate for both, and a core only
+    /// by chance. What is left of a host that shows nothing is its own interface, which no other host tells from the path.
     pub fn udp_meets_it(&self) -> bool {
         let Some(shape) = self.profile.as_ref().map(|profile| &profile.shape) else { return false };
         // Totals of whole steps are off by the queue's part of a step.
         let least = AT_CAPACITY * if shape.by_totals { 1.05 } else { 1.0 };
-        let filled = self.filled().is_some_and(|part| (least..=self.beyond()).contains(&part));
-        shape.plateau.is_some() && (self.policed() || filled)
+        // A policer leaves a congestion control that minds losses less.
+        let least = if self.policed() { POLICED } else { least };
+        shape.plateau.is_some() && self.filled().is_some_and(|part| (least..=self.beyond()).contains(&part))
     }
 
     /// Whether a buffer that the kernel sizes holds less, at its maximum, than the path with its queue empty.

@@ -32,8 +32,8 @@ impl UdpEvidence {
         let offered_bps = self.base.offered_bps / self.base.payload_part(0.0);
         self.profile.as_ref().is_some_and(|profile| {
             let Some((capacity, _)) = profile.shape.capacity.zip(profile.shape.plateau) else { return false };
-            let packet_bits = profile.shape.steps.first().map_or(f64::INFINITY, |step| step.packet_bits);
-            offered_bps > capacity.interval_bps[1] && capacity.bps < StepView::ANY_HOST_PPS * packet_bits
+            let arrive_pps = self.base.offered_pps() * capacity.bps / offered_bps.max(1.0);
+            offered_bps > capacity.interval_bps[1] && arrive_pps < StepView::ANY_HOST_PPS
         })
     }
 
