@@ -146,7 +146,7 @@ fn ceiling(evidence: &TcpEvidence, role: Role) -> Option<Ceiling> {
     // A load that its end held back did not show what the policer leaves of one that goes on to lose: from what it left so far up to all.
     let bps = match () {
         () if evidence.filled()? <= GETS => MOSTLY * rate,
-        () if evidence.base.shares.is_some() && held_by_an_end(evidence)? && loses_at_the_rate(evidence) => {
+        () if !evidence.base.is_silent() && held_by_an_end(evidence)? && loses_at_the_rate(evidence) => {
             f64::midpoint(evidence.goodput_bps().clamp(MOSTLY * rate, rate), rate)
         }
         () => rate,
@@ -208,7 +208,7 @@ fn by_profile(evidence: &TcpEvidence, loss: Loss) -> Option<Assessment> {
             )),
             counter(format!(
                 "TCP lost {}{} of its segments and carried {}{} of that rate",
-                if evidence.base.shares.is_some() { "" } else { "at least " },
+                if evidence.base.is_silent() { "at least " } else { "" },
                 units::percent(loss.rate()),
                 if streams > 1.0 { "on each connection " } else { "" },
                 units::percent(filled)
@@ -226,7 +226,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
         return Err(contradicts(format!("only {} segments of {} were lost", loss.lost(), loss.sent)));
     }
     // At its rate, or at what it leaves of that, it binds whatever else does by turns.
-    let by_turns = || evidence.base.shares.is_none() || window_share(evidence).is_some_and(|share| share >= 0.2);
+    let by_turns = || evidence.base.is_silent() || window_share(evidence).is_some_and(|share| share >= 0.2);
     let at = |filled: f64| filled >= AT_CAPACITY || (filled >= GETS && loses_at_the_rate(evidence) && by_turns());
     let at_its_rate = seen && evidence.filled().is_some_and(at);
     ended(loss_does_not_bind(evidence).filter(|_| !at_its_rate))?;

@@ -222,7 +222,7 @@ fn of_silent(evidence: &TcpEvidence, is_few: impl FnOnce(Loss) -> bool) -> Resul
 
 fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
     let few = |loss: Loss| (loss.is_few(5) || loss.rate() < COMMON) && !is_rare(evidence, loss);
-    let loss = if evidence.base.shares.is_some() { felt_loss(evidence, evidence.base.loss, few)? } else { of_silent(evidence, few)? };
+    let loss = if evidence.base.is_silent() { of_silent(evidence, few)? } else { felt_loss(evidence, evidence.base.loss, few)? };
     ended(of_a_member(evidence.paced_udp.get(MANY_PORTS.id)))?;
     ended(by_profile(evidence, loss))?;
     match evidence.queue_stood() {

@@ -169,7 +169,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
         return Err(contradicts("the buffer cannot grow: receive autotuning is off"));
     }
     // A window that ends the sender whatever tcp_rmem says: tcp_mem, memory of the control group, a window of a route that was not read.
-    if buffer < 0.9 * max && held >= HELD && evidence.base.shares.is_some() && path_has_room(evidence).is_some() {
+    if buffer < 0.9 * max && held >= HELD && !evidence.base.is_silent() && path_has_room(evidence).is_some() {
         let waited = counter(format!(
             "the sender waited for the receive window {} of the time; its buffer was {}, below the tcp_rmem maximum \
             of {}",
@@ -186,11 +186,11 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
             units::bytes(max as u64)
         )));
     }
-    let waited = if evidence.base.shares.is_some() {
-        format!("the sender waited for the receive window {} of the time", units::percent(held))
-    } else {
+    let waited = if evidence.base.is_silent() {
         let rtt = units::micros(evidence.base.rtt_us.unwrap_or(0.0) as u64);
-        format!("the goodput is {} of the window of {} in each RTT of {rtt}", units::percent(held), units::bytes(window as u64))
+        format!("the goodput is {} of one window of {} per RTT of {rtt}", units::percent(held), units::bytes(window as u64))
+    } else {
+        format!("the sender waited for the receive window {} of the time", units::percent(held))
     };
     let waited = counter(format!(
         "{waited}; the receiving application reads promptly ({}), and the receive buffer is at the tcp_rmem maximum of {}",

@@ -218,6 +218,11 @@ impl FlowView {
         }
     }
 
+    /// Whether the sender shows nothing of its connection but what it counted in all (iperf3).
+    pub const fn is_silent(&self) -> bool {
+        self.cwnd_bytes.is_none()
+    }
+
     /// Whether its congestion control is BBR, of any version.
     pub fn is_bbr(&self) -> bool {
         self.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr"))

@@ -35,7 +35,7 @@ impl TcpEvidence {
     /// The same of a sender that shows nothing, by arithmetic: the window that the receiver announced, once each RTT, as a part of the goodput, on a
     /// path that carries more. A window that does not hold the sender grows to twice what a round trip brings (`tcp_rcv_space_adjust`).
     pub(super) fn window_explains(&self) -> Option<f64> {
-        if self.base.cwnd_bytes.is_some() {
+        if !self.base.is_silent() {
             return None;
         }
         let (window, rtt_us) = (self.base.snd_wnd_bytes?, self.base.rtt_us?);
