@@ -53,9 +53,9 @@ fn each_loss_is_of_the_direction_where_it_was() {
     assert_eq!((number(&report, "/up/reordered"), number(&report, "/up/copies")), (0, 0));
     assert_eq!(report.pointer("/up/dscp/0/0"), Some(&46.into()));
     assert_eq!(report.pointer("/down/dscp/0/0"), Some(&46.into()), "a known peer chooses the DSCP of replies");
-    // 10 ms are the path's, which delivers some microseconds early; a machine that pauses adds to them.
+    // 10 ms are the path's, which delivers some tens of microseconds early each way; a machine that pauses adds to them.
     let rtt_ns = number(&report, "/rtt_ns/min");
-    assert!((9_950_000..30_000_000).contains(&rtt_ns), "{rtt_ns}");
+    assert!((9_900_000..30_000_000).contains(&rtt_ns), "{rtt_ns}");
 }
 
 #[test]

@@ -132,10 +132,25 @@ impl History {
         bounds
     }
 
-    /// The bounds of a shorter sum where they settle a goal in agreement with the profile.
+    /// The bounds of a shorter sum where they settle a goal in agreement with a second witness.
     pub fn agreed(&self, agreed: &Agreed, min: f64, max: f64) -> Option<Bounds> {
         let bounds = self.bounds(&agreed.target);
-        (bounds.settled(&agreed.target, min, max) && agreed.holds(bounds.lower, bounds.upper)).then_some(bounds)
+        (bounds.settled(&agreed.target, min, max)
+            && agreed.holds(bounds.lower, bounds.upper, |from| self.passed_from(from)))
+        .then_some(bounds)
+    }
+
+    /// What passed, packets/s, of the lowest load not below this one with a valid trial: the median there.
+    pub fn passed_from(&self, load: f64) -> Option<f64> {
+        let (load, at) = self.loads.range(Load(load)..).find(|(_, at)| !at.valid.is_empty())?;
+        let mut lost: Vec<f64> = at.valid.iter().map(|trial| trial.loss_ratio).collect();
+        lost.sort_by(f64::total_cmp);
+        Some(load.0 * (1.0 - lost[lost.len() / 2]))
+    }
+
+    /// Whether a load of this range has a valid trial.
+    pub fn tried_between(&self, least: f64, most: f64) -> bool {
+        self.loads.range(Load(least)..Load(most.max(least))).any(|(_, at)| !at.valid.is_empty())
     }
 
     /// Whether a load was tried.

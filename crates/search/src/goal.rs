@@ -39,11 +39,11 @@ impl Target {
 
     /// The targets of a goal from the coarsest to the goal itself: sums in a geometric sequence from the initial
     /// trial to the duration sum, each twice as wide as the next. Trials are as long as the sum, up to the final
-    /// duration. From a known capacity all are as wide as the goal: one trial per load first, since its loads are
+    /// duration. Where a second witness may shorten the sum, all are as wide as the goal: one trial per load first, since its loads are
     /// likely those of the result.
     pub fn chain(plan: &SearchPlan, goal: &Goal) -> Vec<Self> {
         let (last, preceding) = (Self::last(goal), plan.preceding_targets);
-        if plan.hint.is_some() {
+        if plan.hint.is_some() || plan.agreed_sum_ms.is_some() {
             let one = Self { sum_ms: last.trial_ms as f64, ..last };
             let agreed = Agreed::of(plan, goal).map(|agreed| agreed.target);
             return [Some(one), agreed, Some(last)].into_iter().flatten().collect();
@@ -114,25 +114,47 @@ impl Target {
     }
 }
 
-/// A target with a shorter duration sum, which decides a goal where its bounds agree with the capacity that a profile saw.
+/// A target with a shorter duration sum, which decides a goal where its bounds agree with a second witness.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreed {
     pub target: Target,
-    /// The loads at which the profile expects the limit.
-    range: [f64; 2],
+    witness: Witness,
+}
+
+/// Who says where the limit is, beside the trials at the bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Witness {
+    /// A profile, between these loads.
+    Profile([f64; 2]),
+    /// What passes of a load somewhat above.
+    Above,
 }
 
 impl Agreed {
     /// That of a goal; `None` where its own sum is to decide.
     pub fn of(plan: &SearchPlan, goal: &Goal) -> Option<Self> {
-        let (hint, last) = (plan.hint.filter(|_| plan.method == SearchMethod::Mlr)?, Target::last(goal));
-        let sum_ms = hint.agreed_sum_ms.map(|ms| ms.max(last.trial_ms) as f64).filter(|ms| *ms < last.sum_ms)?;
-        Some(Self { target: Target { sum_ms, ..last }, range: hint.range(goal.loss_ratio, goal.final_trial_ms) })
+        let last = Target::last(goal);
+        let (sum_ms, witness) = match plan.hint {
+            _ if plan.method != SearchMethod::Mlr => return None,
+            Some(hint) => (hint.agreed_sum_ms?, Witness::Profile(hint.range(goal.loss_ratio, goal.final_trial_ms))),
+            None => (plan.agreed_sum_ms?, Witness::Above),
+        };
+        let sum_ms = Some(sum_ms.max(last.trial_ms) as f64).filter(|ms| *ms < last.sum_ms)?;
+        Some(Self { target: Target { sum_ms, ..last }, witness })
     }
 
-    /// Whether the limit that the profile expects may lie between these bounds.
-    pub fn holds(&self, lower: Option<f64>, upper: Option<f64>) -> bool {
-        lower.is_none_or(|lower| lower <= self.range[1]) && upper.is_none_or(|upper| self.range[0] <= upper)
+    /// Whether the limit may lie between these bounds. `passed`: what passed of the lowest load that was tried from this one on.
+    pub fn holds(&self, lower: Option<f64>, upper: Option<f64>, passed: impl FnOnce(f64) -> Option<f64>) -> bool {
+        let width = self.target.log_width.exp();
+        let range = match self.witness {
+            Witness::Profile(range) => range,
+            Witness::Above => {
+                let Some(pps) = upper.and_then(|upper| passed(upper * width)) else { return false };
+                let limit = pps / (1.0 - self.target.loss_ratio);
+                [limit / width, limit * width]
+            }
+        };
+        lower.is_none_or(|lower| lower <= range[1]) && upper.is_none_or(|upper| range[0] <= upper)
     }
 }
 

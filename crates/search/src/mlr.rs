@@ -20,14 +20,19 @@ use narrows_model::run::search::{Goal, GoalBounds, SearchPlan};
 /// second the other; the third is for a device that forwards less under overload.
 const ESTIMATES: u8 = 3;
 
+/// Packets of the first trial.
+const LOOK_PACKETS: f64 = 2_000.0;
+
 #[derive(Debug)]
 pub struct Mlr {
     pursuits: Vec<Pursuit>,
     fail_fast: bool,
     look: Option<Look>,
+    /// A load above the bounds, which is to say what passes, is still to be tried.
+    lacks_witness: bool,
 }
 
-/// The trial above the capacity that a profile saw, of the initial length.
+/// The trial above the capacity that a profile saw, of the initial length at most.
 #[derive(Debug)]
 struct Look {
     load: f64,
@@ -39,9 +44,11 @@ struct Look {
 
 impl Look {
     fn of(plan: &SearchPlan) -> Option<Self> {
-        let trial_ms = plan.goals.iter().map(|goal| goal.initial_trial_ms).min()?;
+        let initial_ms = plan.goals.iter().map(|goal| goal.initial_trial_ms).min()?;
         let loss_ratio = plan.goals.iter().map(|goal| goal.loss_ratio).fold(0.0, f64::max);
-        let load = plan.hint?.range(loss_ratio, trial_ms)[1].clamp(plan.min_load_pps, plan.max_load_pps);
+        let load = plan.hint?.range(loss_ratio, initial_ms)[1].clamp(plan.min_load_pps, plan.max_load_pps);
+        // Half as long where it still has packets enough that one of them is little of a width.
+        let trial_ms = ((LOOK_PACKETS * 1e3 / load) as u64).max(initial_ms / 2).clamp(1, initial_ms);
         Some(Self { load, trial_ms, loss_ratio, max: plan.max_load_pps })
     }
 
@@ -89,7 +96,24 @@ impl Mlr {
     /// All goals of a plan.
     pub fn new(plan: &SearchPlan) -> Self {
         let pursuits = plan.goals.iter().map(|goal| Pursuit::new(plan, goal)).collect();
-        Self { pursuits, fail_fast: plan.fail_fast, look: Look::of(plan) }
+        Self {
+            pursuits,
+            fail_fast: plan.fail_fast,
+            look: Look::of(plan),
+            lacks_witness: plan.hint.is_none() && plan.agreed_sum_ms.is_some(),
+        }
+    }
+}
+
+impl Mlr {
+    /// A trial two widths above all bounds, unless one was made between that and the double.
+    fn witness(&self, history: &History) -> Option<Probe> {
+        let upper = self.pursuits.iter().filter_map(|pursuit| pursuit.hints.upper).reduce(f64::max)?;
+        let first = self.pursuits.first()?;
+        let (width, max) = (first.last().log_width.exp(), first.max);
+        let load_pps = (upper * width * width).min(max);
+        let tried = history.tried_between(upper * width, 2.0 * upper);
+        (!tried && load_pps > upper).then_some(Probe { load_pps, duration_ms: first.last().trial_ms })
     }
 }
 
@@ -109,6 +133,12 @@ impl Strategy for Mlr {
         }
         if self.fail_fast && self.pursuits.iter().any(|pursuit| pursuit.fails(history)) {
             return None;
+        }
+        if self.lacks_witness && self.pursuits.iter().all(|pursuit| pursuit.level > 0) {
+            self.lacks_witness = false;
+            if let Some(probe) = self.witness(history) {
+                return Some(probe);
+            }
         }
         let open = self.pursuits.iter_mut().filter(|pursuit| !pursuit.settled(history));
         let pursuit = open.min_by_key(|pursuit| pursuit.level)?;

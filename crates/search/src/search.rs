@@ -127,6 +127,11 @@ impl Search {
 
     /// The whole search, for the store.
     pub fn record(&self) -> SearchRecord {
-        SearchRecord { plan: self.plan.clone(), trials: self.trials.clone(), results: self.results() }
+        SearchRecord {
+            plan: self.plan.clone(),
+            trials: self.trials.clone(),
+            results: self.results(),
+            spent: Vec::new(),
+        }
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Device {
     pub(crate) capacity: f64,
     /// A policer's or a queue's bucket: this many packets above the capacity pass per trial.
     pub(crate) bucket: f64,
+    /// The bucket is a queue: what it takes in delays what follows.
+    pub(crate) delays: bool,
     /// A queue of this many packets with bursty arrivals (M/M/1/K): it drops near the capacity too.
     pub(crate) queue: Option<i32>,
     /// Each packet is lost with this probability.
@@ -73,6 +75,7 @@ impl Device {
         Self {
             capacity,
             bucket: 0.0,
+            delays: false,
             queue: None,
             random_loss: 0.0,
             hiccup: 0.0,
@@ -110,6 +113,8 @@ impl Device {
             through -= (sent / 20.0).ceil().min(through);
         }
         through = through.min((self.receiver_max * seconds).floor());
+        let above = (sent - self.capacity * seconds).clamp(0.0, self.bucket);
+        let delay_growth_us = self.delays.then(|| (above / self.capacity * 1e6) as i64);
         let invalid = (load > self.stalls_above || dice.unit() < self.stall).then(|| "the sender stalled".to_owned());
         let effective_ms = duration.as_millis() as u64 + self.overhead_ms;
         Observation {
@@ -119,7 +124,8 @@ impl Device {
             received: through as u64,
             effective_ms,
             invalid,
-            delay_growth_us: None,
+            delay_growth_us,
+            ..Observation::default()
         }
     }
 }
@@ -145,7 +151,13 @@ impl Ended {
 /// Searches a device to the end, on a simulated clock. Asserts the invariants at every step.
 pub(crate) fn search(plan: &SearchPlan, device: &Device, seed: u64) -> Ended {
     let mut dice = Dice::new(seed);
-    run(plan, |load, duration| device.trial(load, duration, &mut dice))
+    run(plan, |load, duration| {
+        let seen = device.trial(load, duration, &mut dice);
+        match plan.least_growth() {
+            Some(least) => seen.with_queue(least, duration.as_millis() as u64),
+            None => seen,
+        }
+    })
 }
 
 /// The same with any tester.

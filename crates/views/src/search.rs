@@ -3,7 +3,7 @@
 use narrows_diagnose::evidence::profile::PathProfile;
 use narrows_model::run::report::{PathProfileView, RunView};
 use narrows_model::run::search::{
-    Goal, GoalResult, LoadTrial, LossPoint, Outcome, SearchMethod, SearchPlan, SearchRecord, TesterLimit,
+    Goal, GoalResult, LoadTrial, LossPoint, Outcome, SearchMethod, SearchPlan, SearchRecord, Spent, TesterLimit,
 };
 use narrows_model::run::search_report::{BoundsAt, GoalView, LoadUnit, SCHEMA, SearchReport};
 use narrows_model::words::units;
@@ -109,7 +109,19 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
         goals,
         curve,
         remarks,
+        spent: spent(record),
     }
+}
+
+/// What took time: what was recorded, then the trials, with what they had around their loads.
+fn spent(record: &SearchRecord) -> Vec<Spent> {
+    let load_ms = record.trials.iter().map(|trial| trial.duration_ms).sum();
+    let whole_ms: u64 = record.trials.iter().map(|trial| trial.seen.effective_ms.max(trial.duration_ms)).sum();
+    let around_ms = whole_ms.saturating_sub(load_ms);
+    let of_trials =
+        [("load of the trials", load_ms), ("set-up of the trials, and waiting for their last packets", around_ms)];
+    let of_trials = of_trials.map(|(what, ms)| Spent { what: what.to_owned(), ms });
+    record.spent.iter().cloned().chain(of_trials).collect()
 }
 
 /// A lower bound above what the path sustains: in its trial the excess waited in a queue, and arrived late.
@@ -126,7 +138,9 @@ pub struct Exceeded {
 /// Whether a goal's lower bound exceeds what the path sustains by more than half of its width.
 pub fn exceeded(goal: &Goal, result: &GoalResult, record: &SearchRecord) -> Option<Exceeded> {
     let lower = result.lower_pps?;
-    let at_lower = |trial: &&LoadTrial| trial.load_pps == lower && trial.seen.invalid.is_none();
+    // What counts as queued is no excess that was overlooked.
+    let at_lower =
+        |trial: &&LoadTrial| trial.load_pps == lower && trial.seen.invalid.is_none() && trial.seen.queued == 0;
     // The trial in which the delay grew least: a moment's pause of a host is not in all of them.
     let growth =
         |trial: &LoadTrial| Some((trial.seen.delay_growth_us? as f64 / 1e3 / trial.duration_ms as f64, trial.clone()));

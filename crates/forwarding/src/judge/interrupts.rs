@@ -129,7 +129,8 @@ mod tests {
             ..Observation::default()
         };
         let lower = LoadTrial { load_pps: 500_000.0, duration_ms: 1_000, ended_at_ms: 0, seen };
-        let search = SearchRecord { plan: SearchPlan::between(1.0, 1e6), trials: vec![lower], results: Vec::new() };
+        let (of, trials) = (SearchPlan::between(1.0, 1e6), vec![lower]);
+        let search = SearchRecord { plan: of, trials, results: Vec::new(), spent: Vec::new() };
         ForwardingRecord {
             trials: vec![ForwardingTrial { devices: vec![device], ..trial(1_000_000, received, Vec::new()) }],
             searches: vec![crate::data::SearchOfSize {

@@ -1,7 +1,7 @@
 //! The view of a search: what `narrows search` prints in every format. Derived from the search's record.
 
 use crate::run::report::{PathProfileView, RunView};
-use crate::run::search::{Goal, GoalBounds, GoalResult, LoadTrial, LossPoint, SearchPlan};
+use crate::run::search::{Goal, GoalBounds, GoalResult, LoadTrial, LossPoint, SearchPlan, Spent};
 use crate::words::place::Flow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,9 @@ pub struct SearchReport {
     pub curve: Vec<LossPoint>,
     /// What must be known of the whole.
     pub remarks: Vec<String>,
+    /// What the time of the search went into.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spent: Vec<Spent>,
 }
 
 /// What one packet of the load is. Of a mix both are averages.

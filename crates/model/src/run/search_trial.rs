@@ -18,13 +18,20 @@ pub struct Observation {
     pub effective_ms: u64,
     /// Why the trial says nothing about its load: the rate was not kept, an end stalled, counters disagree.
     pub invalid: Option<String>,
-    /// By how much the one-way delay of the last datagram exceeded that of the first, microseconds: a queue that filled meanwhile.
+    /// By how much the one-way delay at the end exceeded that at the beginning, microseconds: a queue that filled meanwhile.
     /// Of several streams the one in which it grew least. `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_growth_us: Option<i64>,
+    /// Of those received, how many arrived in time that the path took beyond that of the load: the queue that it filled held them. 0
+    /// where the plan does not count them.
+    #[serde(default)]
+    pub queued: u64,
 }
 
 impl Observation {
+    /// A delay that grows by less may be the hosts' own: interrupts that are put together, a core that wakes up.
+    const HOSTS_US: f64 = 1_000.0;
+
     /// Due and never sent: the tester's loss.
     pub const fn unsent(&self) -> u64 {
         self.intended.saturating_sub(self.sent)
@@ -36,14 +43,32 @@ impl Observation {
         self.sent.saturating_sub(self.received)
     }
 
-    /// `(lost + unsent) ÷ max(offered, intended)`; `None` where no load.
+    /// `(lost + queued + unsent) ÷ max(offered, intended)`; `None` where no load.
     pub fn loss_ratio(&self) -> Option<f64> {
-        self.ratio(self.lost().saturating_add(self.unsent()))
+        self.ratio(self.lost().saturating_add(self.queued).saturating_add(self.unsent()))
     }
 
-    /// The part of [`Observation::loss_ratio`] that was sent and lost.
+    /// The part of [`Observation::loss_ratio`] that waited in a queue.
+    pub fn queued_ratio(&self) -> Option<f64> {
+        self.ratio(self.queued)
+    }
+
+    /// The same with what a queue took in counted as `queued`, where the delay grew by more than this part of a trial of `duration_ms`:
+    /// in the time of the load, `received × duration ÷ (duration + growth)` arrived.
+    #[must_use]
+    pub fn with_queue(self, least_growth: f64, duration_ms: u64) -> Self {
+        let duration_us = duration_ms.saturating_mul(1_000) as f64;
+        let growth_us = self.delay_growth_us.map_or(0.0, |us| us as f64);
+        if growth_us <= f64::max(least_growth * duration_us, Self::HOSTS_US) {
+            return self;
+        }
+        let queued = (self.received as f64 * growth_us / (duration_us + growth_us)).round() as u64;
+        Self { queued, ..self }
+    }
+
+    /// The part of [`Observation::loss_ratio`] that was sent, and did not arrive in the time of the load.
     pub fn path_loss_ratio(&self) -> Option<f64> {
-        self.ratio(self.lost())
+        self.ratio(self.lost().saturating_add(self.queued))
     }
 
     fn ratio(&self, count: u64) -> Option<f64> {
@@ -88,5 +113,19 @@ mod tests {
         assert_eq!(seen.loss_ratio(), Some(0.06));
         assert_eq!(seen.path_loss_ratio(), Some(0.01));
         assert_eq!(Observation::default().loss_ratio(), None);
+    }
+
+    #[test]
+    fn what_waits_in_a_queue_was_not_forwarded_in_the_time_of_the_load() {
+        let of = |growth_us, duration_ms| {
+            let seen =
+                Observation { intended: 1_250, offered: 1_250, sent: 1_250, received: 1_250, ..Observation::default() };
+            Observation { delay_growth_us: growth_us, ..seen }.with_queue(0.00125, duration_ms)
+        };
+        // A quarter more than the path carries, for a second.
+        assert_eq!((of(Some(250_000), 1_000).queued, of(Some(250_000), 1_000).path_loss_ratio()), (250, Some(0.2)));
+        for (growth_us, duration_ms) in [(None, 1_000), (Some(-5_000), 1_000), (Some(1_200), 1_000), (Some(900), 100)] {
+            assert_eq!(of(growth_us, duration_ms).queued, 0, "{growth_us:?}");
+        }
     }
 }

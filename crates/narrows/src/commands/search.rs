@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::flags::values::{duration, millis, percent, rate, ratio};
 use crate::flags::{
-    DirectionArg, DurationArg, RemoteArgs, ResultArgs, SaveArgs, SizeArg, SocketArgs, StreamsArg, SvgArg,
+    DirectionArg, DurationArg, FullArg, RemoteArgs, ResultArgs, SaveArgs, SizeArg, SocketArgs, StreamsArg, SvgArg,
 };
 use crate::output::{print, style, write_files};
 use crate::session::{Connection, LiveLines};
@@ -21,6 +21,7 @@ use std::time::Duration;
 #[derive(Debug, ClapArgs)]
 #[command(
     mut_arg("duration", |it| it.alias("trial").default_value("1s").help("Duration of a trial")),
+    mut_arg("full", |it| it.help("Show what the time was spent on")),
     mut_arg("svg", |it| it.help("Write a plot of the trials, or of the loss curve, to this file (SVG)")),
     after_help = "Examples:\n  \
     narrows search server       NDR and PDR of the largest unfragmented datagram\n  \
@@ -67,6 +68,9 @@ pub(crate) struct Args {
     /// Loss-curve step, in % of the maximum load
     #[arg(long, value_parser = percent, value_name = "PERCENT", default_value = "10", hide_short_help = true)]
     step: f64,
+    /// Count what a queue still held when a trial ended as forwarded (RFC 2544)
+    #[arg(long, hide_short_help = true)]
+    ignore_queue: bool,
     /// Maximum duration of the search
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5m", hide_short_help = true)]
     limit: Duration,
@@ -78,6 +82,8 @@ pub(crate) struct Args {
     no_profile: bool,
     #[command(flatten)]
     svg: SvgArg,
+    #[command(flatten)]
+    full: FullArg,
     #[command(flatten)]
     save: SaveArgs,
     #[command(flatten)]
@@ -158,8 +164,8 @@ impl Args {
         saved.save(&run);
         let report = report.ok_or_else(|| super::nothing_measured(&run))?;
         print(&match self.result.format() {
-            Format::Text => text::summary(&report, style),
-            _ => self.result.write(&report, style)?,
+            Format::Text => text::summary(&report, self.full.style()),
+            _ => self.result.write(&report, self.full.style())?,
         })?;
         let place = saved.report("run", quiet, "");
         let picture = || Ok(if report.curve.is_empty() { svg::picture(&report) } else { curve::picture(&report) });
@@ -199,7 +205,8 @@ impl Args {
         let (min, max, calibrate) = (self.min, self.max, !self.skip_calibration);
         // A preset is a procedure of others: its loads and durations stay as they are.
         let (profile, shorten) = (!self.no_profile && self.preset.is_none(), self.sum.is_none());
-        Ok(SearchSpec { load, min, max, calibrate, profile, shorten, method, goals, max_search_ms })
+        let sustained = method == SearchMethod::Mlr && self.preset.is_none() && !self.ignore_queue;
+        Ok(SearchSpec { load, min, max, calibrate, profile, shorten, sustained, method, goals, max_search_ms })
     }
 }
 

@@ -12,7 +12,7 @@ use narrows_model::run::search_report::SearchReport;
 document!(
     SearchReport,
     "a search",
-    |it, _| text::doc(it),
+    text::doc,
     Writer::csv("Comma-separated values, one trial per line", |it, _| csv::table(COLUMNS, &it.trials))
 );
 
@@ -27,5 +27,6 @@ pub(crate) const COLUMNS: &[&str] = &[
     "received=seen/received",
     "effective_ms=seen/effective_ms",
     "delay_growth_us=seen/delay_growth_us",
+    "queued=seen/queued",
     "invalid=seen/invalid",
 ];

@@ -14,16 +14,16 @@ use narrows_model::{Ending, Flow, Target};
 const DIGITS: usize = 5;
 const SHORT: usize = 4;
 
-pub(crate) fn doc(report: &SearchReport) -> Doc {
+pub(crate) fn doc(report: &SearchReport, full: bool) -> Doc {
     let (title, goals) = head(&report.run.target, report.flow, &report.plan, &report.unit.words(&report.sizes));
     let doc = Doc::new("Highest lossless rate").headline(&title).sentences(goals.iter().map(|it| Sentence::new(it)));
     let doc = doc.picture(Some(super::svg::picture(report))).table(trials(report));
-    results(doc, report)
+    results(doc, report, full)
 }
 
 /// The output of a finished search.
 pub fn report(report: &SearchReport, style: Style) -> String {
-    doc(report).text(style)
+    doc(report, style.full).text(style)
 }
 
 /// The trials with the bounds after each.
@@ -34,6 +34,7 @@ fn trials(report: &SearchReport) -> Table {
         Column::figures("load"),
         Column::figures("took").spare(3),
         Column::figures("loss"),
+        Column::figures("queued").spare(3),
         Column::figures("unsent").spare(4),
         Column::words("bounds").spare(1),
     ];
@@ -49,13 +50,20 @@ fn trials(report: &SearchReport) -> Table {
             Cell::new(millis(trial.ended_at_ms)),
             Cell::new(precise(trial.load_pps, "pps", SHORT)),
             Cell::new(millis(trial.duration_ms)),
-            Cell::maybe(loss.map(ratio)).tone(tone),
+            Cell::maybe(parts(trial).0.map(ratio)).tone(tone),
+            Cell::new(parts(trial).1.map(ratio).unwrap_or_default()).tone(Tone::Bad),
             Cell::new(unsent.unwrap_or_default()),
             Cell::new(bounds.iter().map(goal).collect::<Vec<_>>().join("  ")),
         ]);
         table.rows.push(row.note(seen.invalid.as_ref().map(|why| format!("invalid: {why}"))));
     }
     table.trimmed()
+}
+
+/// What was lost or unsent, and what a queue took in, if anything.
+fn parts(trial: &LoadTrial) -> (Option<f64>, Option<f64>) {
+    let (loss, queued) = (trial.seen.loss_ratio(), trial.seen.queued_ratio().filter(|ratio| *ratio > 0.0));
+    (loss.map(|loss| (loss - queued.unwrap_or(0.0)).max(0.0)), queued)
 }
 
 /// The search plan; before the first trial.
@@ -119,11 +127,17 @@ pub fn trial(number: usize, trial: &LoadTrial, bounds: &[GoalBounds], style: Sty
     let seen = &trial.seen;
     let loss = seen.loss_ratio();
     let tone = if loss.is_some_and(|loss| loss > 0.0) { Tone::Bad } else { Tone::Good };
-    let word = format!("loss {}", or_dash(loss.map(ratio)));
+    let (lost, queued) = parts(trial);
+    let (word, also) = match queued.map(|queued| format!("queued {}", ratio(queued))) {
+        Some(queued) if lost.is_none_or(|lost| lost <= 0.0) => (queued, String::new()),
+        queued => {
+            (format!("loss {}", or_dash(lost.map(ratio))), queued.map(|it| format!("  {it}")).unwrap_or_default())
+        }
+    };
     let unsent = if seen.unsent() > 0 { format!(" unsent {}", grouped(seen.unsent())) } else { String::new() };
     let mut used = columns(&lead) + 15;
     let mut line = lead + &style.paint(tone, &left(&word, 14)) + " ";
-    for part in unsent_and_goals(&unsent, bounds) {
+    for part in unsent_and_goals(&(also + &unsent), bounds) {
         if used + columns(&part) <= style.room() {
             used += columns(&part);
             line += &part;
@@ -150,11 +164,11 @@ fn goal(it: &GoalBounds) -> String {
 
 /// What was found, after the lines of the trials.
 pub fn summary(report: &SearchReport, style: Style) -> String {
-    format!("\n{}", results(Doc::new(""), report).text(style))
+    format!("\n{}", results(Doc::new(""), report, style.full).text(style))
 }
 
 /// The table of results, with the reasons where there is none.
-fn results(doc: Doc, report: &SearchReport) -> Doc {
+fn results(doc: Doc, report: &SearchReport, full: bool) -> Doc {
     let doc = if report.curve.is_empty() {
         doc.section("highest load within each goal", "payload and wire in bit/s; wire includes all Ethernet overhead")
             .table(goals(report))
@@ -185,7 +199,16 @@ fn results(doc: Doc, report: &SearchReport) -> Doc {
         Ending::Interrupted => Some("interrupted; results so far".to_owned()),
         Ending::Failed(why) => Some(format!("failed: {why}")),
     };
-    profile.iter().fold(doc, |doc, says| doc.plain(says)).warnings(report.remarks.iter().cloned().chain(ended))
+    let doc = profile.iter().fold(doc, |doc, says| doc.plain(says));
+    let doc = if full { doc.section("time", "").table(time(report)) } else { doc };
+    doc.warnings(report.remarks.iter().cloned().chain(ended))
+}
+
+/// What the search spent its time on.
+fn time(report: &SearchReport) -> Table {
+    let mut table = Table::new("", "", &[Column::id("spent on"), Column::figures("time")]);
+    table.rows = report.spent.iter().map(|it| Row::new(vec![Cell::new(&it.what), Cell::new(millis(it.ms))])).collect();
+    table
 }
 
 fn goals(report: &SearchReport) -> Table {

@@ -63,6 +63,7 @@ fn record() -> SearchRecord {
             result("NDR", Outcome::Found, Some(81_300.0), Some(81_350.0)),
             result("PDR", Outcome::Found, Some(81_600.0), Some(81_700.0)),
         ],
+        spent: vec![Spent { what: "path profile".to_owned(), ms: 2_480 }],
     }
 }
 

@@ -74,10 +74,11 @@ pub fn observation(trial: UdpTrial<'_>, flow: Flow, intended: u64, took: Duratio
         .then(|| format!("sender stalled, {} skipped", narrows_model::words::units::percent(given_up)));
     let intended = if invalid.is_none() { intended.saturating_sub(skipped).max(offered) } else { intended };
     let delay_growth_us = delay_growth_us(trial, flow);
-    Observation { intended, offered, sent, received, effective_ms, invalid, delay_growth_us }
+    Observation { intended, offered, sent, received, effective_ms, invalid, delay_growth_us, queued: 0 }
 }
 
-/// Arrival span minus departure span, of the stream where the difference is smallest.
+/// By how much the delay grew, of the stream where it grew least: by the receiver, or arrival span minus departure span of one that
+/// does not say.
 fn delay_growth_us(trial: UdpTrial<'_>, flow: Flow) -> Option<i64> {
     let of = |place| {
         trial.end(place).map(|end| end.streams.iter().filter(|stream| stream.flow == flow)).into_iter().flatten()
@@ -86,6 +87,9 @@ fn delay_growth_us(trial: UdpTrial<'_>, flow: Flow) -> Option<i64> {
         let sent = stream.sent.as_ref().filter(|sent| sent.datagrams > 1)?;
         let other = of(flow.receiver()).find(|other| other.id == stream.id)?;
         let received = other.received.as_ref().filter(|received| received.distinct > 1)?;
+        if let Some(growth_ns) = received.delay_growth_ns {
+            return Some(growth_ns / 1000);
+        }
         i64::try_from(received.active_ns / 1000).ok()?.checked_sub_unsigned(sent.active_ns / 1000)
     };
     of(flow.sender()).filter_map(growth).min()
@@ -176,6 +180,11 @@ pub fn search(
                 let invalid = Some(format!("the trial failed: {why}"));
                 Observation { intended, effective_ms, invalid, ..Observation::default() }
             }
+        };
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let seen = match plan.least_growth() {
+            Some(least) => seen.with_queue(least, duration_ms),
+            None => seen,
         };
         search.observe(seen, began.elapsed())?;
         let bounds = search.bounds();

@@ -5,11 +5,12 @@ use crate::ends::{Ends, EndsError, On, TrialFailed};
 use crate::measure;
 use narrows_diagnose::evidence::profile::PathProfile;
 use narrows_diagnose::experiments::profile::PATH_PROFILE;
+use narrows_model::run::search::{SearchRecord, Spent};
 use narrows_model::run::search_report::LoadUnit;
 use narrows_model::run::{Ending, Purpose, RunPlan, SearchOrder, TrialRecord};
 use narrows_model::words::units;
 use narrows_model::{
-    Direction, Family, Flow, Goal, ProfilePlan, Run, SearchMethod, SearchPlan, Target, UdpPlan, UdpRate,
+    DatagramSizes, Direction, Family, Flow, Goal, ProfilePlan, Run, SearchMethod, SearchPlan, Target, UdpPlan, UdpRate,
 };
 use narrows_search::SearchError;
 use narrows_search::profile::Plateau;
@@ -32,6 +33,8 @@ pub struct SearchSpec {
     pub profile: bool,
     /// Whether a shorter duration sum than the goals' decides where the result agrees with the profile.
     pub shorten: bool,
+    /// Whether what a queue takes in counts as not forwarded.
+    pub sustained: bool,
     /// How loads are chosen.
     pub method: SearchMethod,
     pub goals: Vec<Goal>,
@@ -75,10 +78,22 @@ impl SearchSpec {
             method: self.method,
             goals: self.goals.clone(),
             max_search_ms: self.max_search_ms,
+            sustained: self.sustained,
             ..SearchPlan::between(min, max)
         };
         plan.check().map_err(SpecError::Plan)?;
         Ok(plan)
+    }
+
+    /// How far its profile goes, bits of IP packets a second; `None`: as far as it can. `assumed`: datagrams of Ethernet, where the path's
+    /// are not known yet.
+    fn profile_bps(&self, assumed: &LoadUnit, family: Family) -> Option<f64> {
+        let packet_bits = packet_bytes(assumed, family) * 8.0;
+        match (self.max?, &self.load.sizes) {
+            (UdpRate::Bps(bps), _) => Some(BEYOND * bps as f64 / (8.0 * assumed.payload_bytes) * packet_bits),
+            (UdpRate::Pps(pps), DatagramSizes::Sequence(_)) => Some(BEYOND * pps * packet_bits),
+            (UdpRate::Pps(_), DatagramSizes::Largest) | (UdpRate::Max, _) => None,
+        }
     }
 }
 
@@ -87,6 +102,9 @@ const PROFILE: ProfilePlan =
     ProfilePlan { direction: Direction::Up, start_bps: 10_000_000, max_bps: ProfilePlan::MAX_BPS, limit_ms: 2_500 };
 /// The steps of a profile go this far beyond the highest load that the user gave: a capacity shows above it only.
 const BEYOND: f64 = 1.2;
+
+/// A datagram that Ethernet carries in one packet over IPv4.
+const ETHERNET: u32 = 1_472;
 
 /// Bytes of IP packet of a datagram.
 fn packet_bytes(unit: &LoadUnit, family: Family) -> f64 {
@@ -115,9 +133,10 @@ fn profile(
     }
 }
 
-/// The capacity interval of a run's profile in datagrams per second of a search, and its queue or bucket in microseconds. The path may
+/// The capacity interval of a run's profile in datagrams per second of a search, and in microseconds what hides an excess: a bucket, and
+/// the queue where the search does not count what waits in it. The path may
 /// limit bits of IP packets or bits on the wire: for datagrams of another size than the profile's the interval holds both.
-fn hint(run: &Run, flow: Flow, unit: &LoadUnit, family: Family) -> Option<([f64; 2], f64)> {
+fn hint(run: &Run, flow: Flow, unit: &LoadUnit, family: Family, sustained: bool) -> Option<([f64; 2], f64)> {
     let shape = PathProfile::of(run, 0, flow)?.shape;
     let capacity = shape.capacity?;
     let (_, trial) = run.trials_of::<ProfilePlan>().last()?;
@@ -126,7 +145,8 @@ fn hint(run: &Run, flow: Flow, unit: &LoadUnit, family: Family) -> Option<([f64;
         Some(Plateau::Shaper { bucket_bytes } | Plateau::Policer { bucket_bytes }) => bucket_bytes * 8e6 / capacity.bps,
         Some(Plateau::Queue | Plateau::ShortQueue) | None => 0.0,
     };
-    Some((datagrams(capacity.interval_bps, &seen, unit, family), shape.queue_us + bucket_us))
+    let queue_us = if sustained { 0.0 } else { shape.queue_us };
+    Some((datagrams(capacity.interval_bps, &seen, unit, family), queue_us + bucket_us))
 }
 
 /// An interval of bits of IP packets per second, seen with one datagram, in datagrams per second of another.
@@ -134,6 +154,20 @@ fn datagrams([least, most]: [f64; 2], seen: &LoadUnit, unit: &LoadUnit, family: 
     let by_packet = 1.0 / (8.0 * packet_bytes(unit, family));
     let by_wire = seen.wire_bytes / packet_bytes(seen, family) / (8.0 * unit.wire_bytes);
     [least * by_packet.min(by_wire), most * by_packet.max(by_wire)]
+}
+
+/// What the parts of a search take.
+struct Clock {
+    last: Instant,
+    spent: Vec<Spent>,
+}
+
+impl Clock {
+    fn lap(&mut self, what: &str) {
+        let ms = u64::try_from(self.last.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.spent.extend((ms > 0).then(|| Spent { what: what.to_owned(), ms }));
+        self.last = clock::now();
+    }
 }
 
 /// Measures what the plan needs, searches, and returns the run. `begin` is called with the resolved plan before the first trial.
@@ -150,17 +184,39 @@ pub fn run(
     let (began, started_unix_us) = (clock::now(), clock::unix_us());
     let idle_rtt_us = ends.idle_rtt_us();
     let flow = spec.load.flows().first().copied().unwrap_or(Flow::Up);
-    let bytes = first_look(ends, &spec.load, flow)?;
+    let assumed = unit(&spec.load.sizes, ETHERNET, family);
+    if spec.max.is_some() || !spec.calibrate {
+        spec.plan(None, &assumed)?;
+    }
+    let mut clock = Clock { last: began, spent: Vec::new() };
+    let profiled = if spec.profile && spec.method == SearchMethod::Mlr {
+        let profiled = profile(ends, flow, spec.profile_bps(&assumed, family), began)?;
+        clock.lap("path profile");
+        profiled
+    } else {
+        None
+    };
+    let known = match (&profiled, &spec.load.sizes) {
+        (Some(_), DatagramSizes::Sequence(sizes)) => sizes.iter().copied().max(),
+        (Some(profiled), DatagramSizes::Largest) => {
+            profiled.trial.of::<ProfilePlan>().map(|trial| trial.client.datagram_bytes)
+        }
+        (None, _) => None,
+    };
+    let bytes = match known {
+        Some(bytes) => bytes,
+        None => first_look(ends, &spec.load, flow)?,
+    };
+    clock.lap("first datagrams");
     let unit = unit(&spec.load.sizes, bytes, family);
     let tester_max_pps = if spec.calibrate { Some(qualify(ends, &spec.load, bytes)?) } else { None };
+    clock.lap("calibration of the tester");
     let plan = spec.plan(tester_max_pps, &unit)?;
     let mut order = SearchOrder { load: spec.load.clone(), unit, plan };
     let empty = measure::empty_run(RunPlan::Search(order.clone()), target, name);
-    let mut run = Run { started_unix_us, idle_rtt_us, ..empty };
-    if spec.profile && spec.method == SearchMethod::Mlr {
-        let max_bps = spec.max.map(|_| BEYOND * order.plan.max_load_pps * packet_bytes(&unit, family) * 8.0);
-        run.trials.extend(profile(ends, flow, max_bps, began)?);
-        let hint = hint(&run, flow, &unit, family);
+    let mut run = Run { started_unix_us, idle_rtt_us, trials: profiled.into_iter().collect(), ..empty };
+    if !run.trials.is_empty() {
+        let hint = hint(&run, flow, &unit, family, spec.sustained);
         // A thousandth of what the tester does may be more than the path carries.
         if let (None, Some(([least_pps, _], _))) = (spec.min, hint) {
             order.plan.min_load_pps =
@@ -170,13 +226,19 @@ pub fn run(
             .map(|(interval_pps, buffer_us)| order.plan.clone().from_profile(interval_pps, buffer_us, spec.shorten));
         // A limit of the search may be too short for trials that fill the queue.
         order.plan = hinted.filter(|plan| plan.check().is_ok()).unwrap_or(order.plan);
+        if order.plan.hint.is_none() && spec.shorten && spec.sustained {
+            order.plan = order.plan.without_profile();
+        }
     }
     begin(&order);
     let searched = search(ends, &order.load, flow, &order.plan, watch)?;
+    clock.last = clock::now();
     if !matches!(searched.ending, Ending::Failed(_)) {
         measure::take_inventories(ends, &mut run);
+        clock.lap("inventories");
     }
-    Ok(Run { plan: RunPlan::Search(order), search: Some(searched.record), ending: searched.ending, ..run })
+    let search = SearchRecord { spent: clock.spent, ..searched.record };
+    Ok(Run { plan: RunPlan::Search(order), search: Some(search), ending: searched.ending, ..run })
 }
 
 #[cfg(test)]
@@ -191,6 +253,7 @@ mod tests {
             calibrate: false,
             profile: false,
             shorten: true,
+            sustained: true,
             method: SearchMethod::Mlr,
             goals: vec![Goal::ndr()],
             max_search_ms: 60_000,

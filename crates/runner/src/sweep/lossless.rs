@@ -78,6 +78,7 @@ fn plan(least: f64, most: f64) -> SearchPlan {
         preceding_targets: 1,
         // A rate that the sender does not keep once is not waited for.
         invalid_retries: 1,
+        sustained: true,
         ..SearchPlan::between(least, most)
     }
 }

@@ -167,6 +167,42 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
+    fn a_queue_of_any_depth_is_found_at_what_the_path_sustains_in_10_s(
+        decades in 1.0..3.0_f64, queue_ms in 1.0..2_000.0_f64, off in 0.995..1.005_f64,
+    ) {
+        let device = Device { delays: true, ..path(10_f64.powf(decades), queue_ms) };
+        let seen = device.capacity * off;
+        let plan = SearchPlan { sustained: true, ..SearchPlan::between(100.0, 2e6) };
+        let plan = plan.from_profile([0.99 * seen, 1.01 * seen], 0.0, true);
+        let ended = search(&plan, &device, 1);
+        for (result, goal) in ended.results.iter().zip(&plan.goals) {
+            let truth = device.capacity / (1.0 - goal.loss_ratio);
+            let (lower, upper) = (result.lower_pps.unwrap_or(0.0), result.upper_pps.unwrap_or(f64::MAX));
+            // A third of the width is not told from none, and nothing from a packet.
+            let grain = truth * goal.width / 3.0 + 2.0;
+            prop_assert!(lower <= truth + grain && truth - grain <= upper, "{}..{} does not hold {}", lower, upper, truth);
+            prop_assert!(lower >= upper * (1.0 - goal.width) * (1.0 - 1e-9));
+        }
+        prop_assert!(ended.took.as_secs_f64() <= 10.0, "{:?}: {:?}", ended.took, ended.search.trials());
+    }
+
+    #[test]
+    fn without_a_profile_what_passes_of_a_load_above_is_the_second_witness(
+        decades in 1.0..3.0_f64, queue_ms in 1.0..2_000.0_f64,
+    ) {
+        let device = Device { delays: true, ..path(10_f64.powf(decades), queue_ms) };
+        let plan = SearchPlan { sustained: true, ..SearchPlan::between(100.0, 2e6) }.without_profile();
+        let ended = search(&plan, &device, 1);
+        for (result, goal) in ended.results.iter().zip(&plan.goals) {
+            let truth = device.capacity / (1.0 - goal.loss_ratio);
+            let (lower, upper) = (result.lower_pps.unwrap_or(0.0), result.upper_pps.unwrap_or(f64::MAX));
+            let grain = truth * goal.width / 3.0 + 2.0;
+            prop_assert!(lower <= truth + grain && truth - grain <= upper, "{}..{} does not hold {}", lower, upper, truth);
+        }
+        prop_assert!(ended.took.as_secs_f64() <= 15.0, "{:?}: {:?}", ended.took, ended.search.trials());
+    }
+
+    #[test]
     fn a_right_hint_finds_both_goals_in_12_s(
         (decades, rtt_ms, bdp) in (1.0..3.0_f64, 0.1..20.0_f64, 0.2..4.0_f64), off in 0.995..1.005_f64,
     ) {

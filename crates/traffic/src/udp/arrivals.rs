@@ -4,6 +4,9 @@ use narrows_stats::Histogram;
 
 /// The mark from which delays are measured follows the smallest delay in steps of at least this: each step touches all buckets.
 const STEP_NS: i64 = 250;
+/// The smallest delay of a span of this length is compared with that of a later one: longer than most pauses of a host, and little of a
+/// trial.
+const SPAN_NS: u64 = 10_000_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
@@ -16,6 +19,44 @@ pub(crate) struct Arrivals {
     /// Delays are measured from here; never more than a step above the smallest.
     mark_ns: i64,
     smallest_ns: i64,
+    spans: Spans,
+}
+
+/// The smallest delay of each span of [`SPAN_NS`]: of the first, of the last whole one, and of the one that goes on.
+#[derive(Debug, Default)]
+struct Spans {
+    began_ns: u64,
+    smallest_ns: i64,
+    first_ns: Option<i64>,
+    last_ns: Option<i64>,
+}
+
+impl Spans {
+    #[inline]
+    const fn arrive(&mut self, transit_ns: i64, received_ns: u64) {
+        if received_ns.saturating_sub(self.began_ns) < SPAN_NS {
+            if transit_ns < self.smallest_ns {
+                self.smallest_ns = transit_ns;
+            }
+            return;
+        }
+        // The very first arrival ends no span.
+        if self.began_ns > 0 {
+            if self.first_ns.is_none() {
+                self.first_ns = Some(self.smallest_ns);
+            } else {
+                self.last_ns = Some(self.smallest_ns);
+            }
+        }
+        (self.began_ns, self.smallest_ns) = (received_ns, transit_ns);
+    }
+
+    /// From the first span to the last one that is at least half as long.
+    fn growth_ns(&self, ended_ns: u64) -> Option<i64> {
+        let is_long = ended_ns.saturating_sub(self.began_ns) >= SPAN_NS / 2;
+        let last_ns = if is_long { Some(self.smallest_ns) } else { self.last_ns };
+        Some(last_ns?.saturating_sub(self.first_ns?))
+    }
 }
 
 impl Arrivals {
@@ -33,6 +74,7 @@ impl Arrivals {
             let difference = transit.abs_diff(self.transit_ns) as f64;
             self.jitter_ns += (difference - self.jitter_ns) / 16.0;
         }
+        self.spans.arrive(transit, received_ns);
         self.last_ns = received_ns;
         self.transit_ns = transit;
         if transit < self.smallest_ns {
@@ -54,6 +96,11 @@ impl Arrivals {
     /// From the first to the last arrival.
     pub(crate) fn active_ns(&self) -> u64 {
         self.first_ns.map_or(0, |first| self.last_ns.saturating_sub(first))
+    }
+
+    /// By how much the smallest delay of [`SPAN_NS`] grew from the first to the last; a moment's pause of a host does not show.
+    pub(crate) fn growth_ns(&self) -> Option<i64> {
+        self.spans.growth_ns(self.last_ns)
     }
 
     pub(crate) const fn gaps(&self) -> &Histogram {
@@ -102,6 +149,24 @@ mod tests {
         assert!(largest.abs_diff(800_000) <= 800_000 / 64, "{largest}");
         let median = arrivals.delays().quantile(0.5).unwrap();
         assert!(median.abs_diff(300_000) <= 300_000 / 64, "{median}");
+    }
+
+    #[test]
+    fn a_queue_that_grows_shows_and_a_pause_does_not() {
+        let growth = |delay_us: &dyn Fn(u64) -> u64| {
+            let mut arrivals = Arrivals::default();
+            for ms in 1..=1_000_u64 {
+                let sent = ms * 1_000_000;
+                arrivals.arrive(sent, sent + delay_us(ms) * 1_000);
+            }
+            arrivals.growth_ns().map(|ns| ns / 1_000)
+        };
+        // 10 us more with each of a thousand, less the last span or two.
+        let us = growth(&|ms| 500 + 10 * ms).expect("a second");
+        assert!((9_750..=9_950).contains(&us), "{us}");
+        // The first and the last 4 ms were held up.
+        assert_eq!(growth(&|ms| if (4..996).contains(&ms) { 500 } else { 900 }), Some(0));
+        assert_eq!(Arrivals::default().growth_ns(), None);
     }
 
     #[test]

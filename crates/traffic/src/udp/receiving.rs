@@ -357,6 +357,7 @@ impl<'a> Receiving<'a> {
             gaps_ns: self.arrivals.gaps().distribution(),
             delay_variation_ns: self.arrivals.delays().distribution(),
             min_clock_difference_ns: self.arrivals.smallest_ns(),
+            delay_growth_ns: self.arrivals.growth_ns(),
         };
         let datagram_bytes = u32::try_from(self.largest).ok().filter(|bytes| *bytes > 0);
         // Runs that were dropped before the socket was set to single datagrams were never seen, but are in its count.

@@ -146,11 +146,11 @@ fn search(bytes: f64, most: f64) -> SearchRecord {
                 received: 10,
                 effective_ms: 1_000,
                 invalid: (n == 3).then(|| "the rate was not kept".to_owned()),
-                delay_growth_us: None,
+                ..Observation::default()
             },
         })
         .collect();
-    SearchRecord { plan, trials, results }
+    SearchRecord { plan, trials, results, spent: Vec::new() }
 }
 
 fn books(all: u64, drops: &[(&str, u64)], before_receiver: u64) -> Accounting {
