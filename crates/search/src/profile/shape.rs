@@ -479,9 +479,12 @@ fn plateau(
     // A policer delays nothing, and a full queue of two packets all that passes.
     let short_us = (0.5 * jitter_us).max(us(1.5 * packet_bits)).max(150.0);
     let queued = lossy().count() > 1 && lossy().all(|view| view.queue_us - quiet_us > short_us);
+    // At the end of each step that lost, not even half a packet waited, which takes longer than hosts vary: no queue is that short.
+    let half_us = us(0.5 * packet_bits);
+    let unqueued = half_us > 75.0 && lossy().count() >= 3 && lossy().all(|view| view.queue_us - quiet_us < half_us);
     match train {
         _ if queued => Some(Plateau::ShortQueue),
-        Some(train) => (credit == Some(true))
+        Some(train) => (credit == Some(true) || unqueued)
             .then_some(Plateau::Policer { bucket_bytes: bucket_bytes.max(train * packet_bits / 8.0) }),
         None if credit == Some(true) || by_tokens => Some(Plateau::Policer { bucket_bytes }),
         None => Some(Plateau::ShortQueue),

@@ -32,6 +32,8 @@ pub const CAUSE: Cause<TcpEvidence> = Cause {
 
 /// Less of the datagrams out of order hardly reaches three segments in a window, from which on TCP takes a gap for loss.
 const REORDERED: f64 = 5e-4;
+/// So many segments that arrived after later ones are no side effect of losses.
+const MANY: f64 = 0.01;
 /// So much of what was sent again was not lost.
 const SPURIOUS: f64 = 0.3;
 /// Whether so much arrives out of order that the smallest RTT is that of packets which overtook the others.
@@ -69,10 +71,12 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     let Some(profile) = &evidence.profile else { return cannot_tell("reordering on the path was not measured") };
     let Some(loss) = evidence.base.loss_whole else { return cannot_tell("the sender's retransmissions could not be read") };
     let reordered = profile.shape.reordered;
-    if profile.shape.by_totals {
+    // Where the far end does not tell the order of datagrams, TCP's own scoreboard must show much.
+    let order_known = !profile.shape.by_totals;
+    if !order_known && (loss.reordered as f64) < MANY * loss.sent as f64 {
         return cannot_tell("in which order the far end received datagrams is not known");
     }
-    if reordered < REORDERED {
+    if order_known && reordered < REORDERED {
         return contradicts(format!("{} of the UDP datagrams arrived out of order", units::percent(reordered)));
     }
     if loss.retransmitted.max(loss.reordered) < FEW {
@@ -88,13 +92,13 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     }
     let Some(room) = path_has_room(evidence) else { return contradicts("the path is at capacity") };
     let spurious = loss.spurious as f64 / loss.retransmitted.max(1) as f64;
-    if profile.shape.loss_below() > reordered {
+    if order_known && profile.shape.loss_below() > reordered {
         return contradicts("more datagrams were lost than reordered");
     }
     if loss.lost() >= FEW && loss.lost() > loss.reordered.max(loss.retransmitted / 2) {
         return contradicts(format!("of {} retransmitted segments {} were lost", loss.retransmitted, loss.lost()));
     }
-    let order = experiment(format!("{} of the UDP datagrams arrived after a later one", units::percent(reordered)));
+    let order = || experiment(format!("{} of the UDP datagrams arrived after a later one", units::percent(reordered)));
     let twice = counter(format!(
         "of {} retransmitted segments the receiver already had {}",
         loss.retransmitted, loss.spurious
@@ -104,7 +108,7 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Assessment {
     if of_tcp.iter().all(Option::is_none) {
         return cannot_tell("TCP reports neither reordering nor duplicates");
     }
-    let witnesses = std::iter::once(Some(order)).chain(of_tcp).chain([Some(room)]);
+    let witnesses = std::iter::once(order_known.then(order)).chain(of_tcp).chain([Some(room)]);
     let share = if loss_explains(evidence) == Some(true) { BESIDE_LOSS } else { 0.9 };
     Assessment::Supports { share, witnesses: witnesses.flatten().collect() }
 }
