@@ -75,6 +75,11 @@ pub trait Ends: Changes {
         plan.clone()
     }
 
+    /// How many times its limit, which is of its load, a path profile takes at most.
+    fn profile_takes(&self) -> u64 {
+        1
+    }
+
     fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed>;
 
     /// Runs one trial, which ends before its time once `enough` says so of the progress of an end. Ends that cannot end one early run it

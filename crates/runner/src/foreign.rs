@@ -44,6 +44,11 @@ pub trait Foreign {
         plan.clone()
     }
 
+    /// See [`Ends::profile_takes`].
+    fn profile_takes(&self) -> u64 {
+        1
+    }
+
     /// Runs a plan that is not refused.
     fn trial(&mut self, plan: &LoadPlan, here: &Here, enough: Enough<'_>) -> Result<Trial, TrialFailed>;
 }
@@ -97,6 +102,10 @@ impl<F: Foreign> Ends for ForeignEnds<F> {
 
     fn fitted(&self, plan: &LoadPlan) -> LoadPlan {
         self.far.fitted(plan)
+    }
+
+    fn profile_takes(&self) -> u64 {
+        self.far.profile_takes()
     }
 
     fn trial(&mut self, plan: &LoadPlan, on: On, watch: Watch<'_>) -> Result<Trial, TrialFailed> {

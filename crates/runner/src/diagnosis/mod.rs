@@ -248,14 +248,15 @@ impl Diagnosis<'_> {
             let Some(mut planned) = narrows_diagnose::path_profile(&self.run, round) else { return Ok(()) };
             planned.plan = self.bounded(&planned.plan);
             if let LoadPlan::Profile(plan) = &mut planned.plan {
-                let fits_ms = left_ms.saturating_sub(self.overhead_ms) / 2;
+                let fits_ms = left_ms.saturating_sub(self.overhead_ms) / 2 / self.ends.profile_takes();
                 if fits_ms < LEAST_PROFILE_MS && part == 1 {
                     self.left_out(planned.id, planned.words, "no time was left for it (--budget)".to_owned());
                     return Ok(());
                 }
                 plan.limit_ms = plan.limit_ms.min(fits_ms);
                 plan.start_bps = (plan.start_bps / part).max(ProfilePlan::MIN_BPS).min(plan.max_bps);
-                if part > 1 && plan.limit_ms.saturating_add(self.overhead_ms) > left_ms {
+                let takes_ms = plan.limit_ms.saturating_mul(self.ends.profile_takes());
+                if part > 1 && takes_ms.saturating_add(self.overhead_ms) > left_ms {
                     return Ok(());
                 }
             }

@@ -30,8 +30,10 @@ const PROBES: u32 = 10;
 const TRAIN_BPS: u64 = 400_000;
 /// The server says nothing of what its own socket lost: none does at less.
 const MOST_BPS: u64 = 2_000_000_000;
-/// After this time no step begins, and none is tried again: each costs six round trips.
-const LONGEST: Duration = Duration::from_secs(45);
+/// After so many times the plan's limit, which is of its load, no step begins, and none is tried again: each costs six round trips.
+pub(super) const TAKES: u64 = 4;
+/// So often a wait looks whether the user ended it.
+const LOOK: Duration = Duration::from_millis(50);
 /// Datagrams at the end of a step that the server may not have read.
 const UNREAD: u64 = 3;
 /// A step of which the end is not known is made again so often.
@@ -102,7 +104,22 @@ impl Profile<'_> {
     }
 
     fn has_time(&self) -> bool {
-        !self.here.stop.is_set() && self.began.elapsed() <= LONGEST
+        !self.here.stop.is_set() && self.began.elapsed() <= self.longest()
+    }
+
+    fn longest(&self) -> Duration {
+        Duration::from_millis(self.plan.limit_ms * TAKES)
+    }
+
+    /// Waits, until the user ends it.
+    fn wait(&self, time: Duration) {
+        let began = clock::now();
+        while let Some(left) = time.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
+            if self.here.stop.is_set() {
+                return;
+            }
+            clock::sleep(left.min(LOOK));
+        }
     }
 
     /// The idle path: round trips of small datagrams, and what datagrams it takes.
@@ -159,13 +176,15 @@ impl Profile<'_> {
         // The time that the tests take beside their data is none of the plan's.
         let mut loaded_ns = 0;
         while let Next::Step { step, wait_ns } = staircase.next(loaded_ns) {
-            if self.began.elapsed() > LONGEST {
-                self.record
-                    .remarks
-                    .push(format!("the profile ended after {} s, before it was over", LONGEST.as_secs()));
+            if self.began.elapsed() > self.longest() {
+                let after = narrows_model::words::units::micros(clock::micros_since(self.began));
+                self.record.remarks.push(format!("the profile ended after {after}, before it was over"));
                 return;
             }
-            clock::sleep(Duration::from_nanos(wait_ns));
+            self.wait(Duration::from_nanos(wait_ns));
+            if self.here.stop.is_set() {
+                return;
+            }
             let at_us = clock::micros_since(self.began);
             let (sent, received) = match self.step(step) {
                 Ok(found) => found,

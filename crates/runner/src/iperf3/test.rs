@@ -41,6 +41,10 @@ impl Foreign for Peer {
         Params::fitted(plan)
     }
 
+    fn profile_takes(&self) -> u64 {
+        profile::TAKES
+    }
+
     fn trial(&mut self, plan: &LoadPlan, here: &Here, enough: Enough<'_>) -> Result<Trial, TrialFailed> {
         if let LoadPlan::Profile(plan) = plan {
             return profile::trial(self, plan, here, enough);
