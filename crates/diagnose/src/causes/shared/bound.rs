@@ -30,7 +30,8 @@ pub(crate) fn held_back(evidence: &TcpEvidence) -> Option<String> {
         (cause.ceiling)(evidence, *role).is_some_and(|ceiling| sits_at(&ceiling, evidence.goodput_bps()))
     })
     .map(|(cause, _, held)| {
-        format!("{} limited the sender {} of the time, at its ceiling", cause.id, units::percent(held))
+        let part = if evidence.base.is_silent() { "of what one window per RTT gives" } else { "of the time" };
+        format!("{} limited the sender {} {part}, at its ceiling", cause.id, units::percent(held))
     })
 }
 

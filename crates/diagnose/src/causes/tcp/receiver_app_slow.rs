@@ -103,7 +103,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
         return Err(contradicts(format!("the receiving application keeps up ({})", unread_words(evidence))));
     }
     let mut witnesses = vec![
-        counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
+        counter(evidence.waited_words(held)),
         counter(match evidence.base.rcvbuf_filled.filter(|part| *part >= FILLED && *part >= backlog) {
             Some(part) => format!("the receive buffer was {} full of unread packets on average", units::percent(part)),
             None => format!(

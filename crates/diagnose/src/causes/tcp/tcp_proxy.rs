@@ -74,8 +74,8 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
         }
     }
     let waits = counter(format!(
-        "the sender waited for a receive window {} of the time, while the receiver's buffer had room to grow",
-        units::percent(held)
+        "{}, while the receiver's buffer had room to grow",
+        evidence.waited_words(held)
     ));
     let witnesses = [Some(two), Some(waits), path_has_room(evidence)];
     supports(held, witnesses)

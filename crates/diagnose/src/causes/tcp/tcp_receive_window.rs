@@ -139,7 +139,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
         return supports(
             held,
             [
-                counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
+                counter(evidence.waited_words(held)),
                 counter(format!(
                     "the receiver announced {} all the time; a slow reader would make the window shrink",
                     units::bytes(window as u64)
@@ -157,7 +157,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     ended(waits_on_the_path(evidence, evidence.window_bps(window)))?;
     let max = known(evidence.number(role, keys::TCP_RMEM_MAX), "the receiver's tcp_rmem could not be read")?;
     if let Some(limit) = of_route(evidence, role) {
-        let waited = counter(format!("the sender waited for the receive window {} of the time", units::percent(held)));
+        let waited = counter(evidence.waited_words(held));
         let route = parameter(format!(
             "the receiver's route to the sender limits the window to {} (window), and it announced {}",
             units::bytes(limit as u64),
@@ -186,14 +186,9 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
             units::bytes(max as u64)
         )));
     }
-    let waited = if evidence.base.is_silent() {
-        let rtt = units::micros(evidence.base.rtt_us.unwrap_or(0.0) as u64);
-        format!("the goodput is {} of one window of {} per RTT of {rtt}", units::percent(held), units::bytes(window as u64))
-    } else {
-        format!("the sender waited for the receive window {} of the time", units::percent(held))
-    };
     let waited = counter(format!(
-        "{waited}; the receiving application reads promptly ({}), and the receive buffer is at the tcp_rmem maximum of {}",
+        "{}; the receiving application reads promptly ({}), and the receive buffer is at the tcp_rmem maximum of {}",
+        evidence.waited_words(held),
         unread_words(evidence),
         units::bytes(max as u64)
     ));

@@ -61,7 +61,7 @@ fn assess(evidence: &TcpEvidence, role: Role) -> Ruling {
     }
     let held = held(evidence.held_by_window(), "window of 64 KiB")?;
     let witnesses = [
-        counter(format!("the sender waited for the receive window {} of the time", units::percent(held))),
+        counter(evidence.waited_words(held)),
         parameter(if role == Role::Path {
             "both hosts offer window scaling, but the connection has none: the path strips the option".to_owned()
         } else {

@@ -5,6 +5,7 @@ use crate::judge::Evidence as _;
 use crate::role::Role;
 use narrows_model::host::buffers::{RECEIVE, SEND, TcpBuffer};
 use narrows_model::words::figures::float;
+use narrows_model::words::units;
 use narrows_search::profile::Plateau;
 
 /// How long a load can wait on the path.
@@ -41,6 +42,17 @@ impl TcpEvidence {
         let (window, rtt_us) = (self.base.snd_wnd_bytes?, self.base.rtt_us?);
         let explained = self.goodput_bps() * rtt_us / 8e6 / (window * float(self.base.streams as u64)).max(1.0);
         (self.path_has_room() && explained >= EXPLAINS).then_some(explained.min(1.0))
+    }
+
+    /// How much the receiver's window held the sender back, in words that say where it is known from: its kernel's clock, or arithmetic.
+    pub fn waited_words(&self, held: f64) -> String {
+        let held = units::percent(held);
+        let Some((window, rtt_us)) = self.base.snd_wnd_bytes.zip(self.base.rtt_us).filter(|_| self.base.is_silent())
+        else {
+            return format!("the sender waited for the receive window {held} of the time");
+        };
+        let (window, rtt) = (units::bytes(window as u64), units::micros(rtt_us as u64));
+        format!("the goodput is {held} of one window of {window} per RTT of {rtt}")
     }
 
     /// Whether UDP meets the limit that holds TCP, by the profile: no window, buffer, reader or writer of a host is at the same rate for both, and a core only
