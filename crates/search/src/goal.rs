@@ -134,9 +134,11 @@ impl Agreed {
     /// That of a goal; `None` where its own sum is to decide.
     pub fn of(plan: &SearchPlan, goal: &Goal) -> Option<Self> {
         let last = Target::last(goal);
-        let (sum_ms, witness) = match plan.hint {
+        let profile =
+            plan.hint.and_then(|hint| Some((hint.agreed_sum_ms?, hint.range(goal.loss_ratio, goal.final_trial_ms))));
+        let (sum_ms, witness) = match profile {
             _ if plan.method != SearchMethod::Mlr => return None,
-            Some(hint) => (hint.agreed_sum_ms?, Witness::Profile(hint.range(goal.loss_ratio, goal.final_trial_ms))),
+            Some((sum_ms, range)) => (sum_ms, Witness::Profile(range)),
             None => (plan.agreed_sum_ms?, Witness::Above),
         };
         let sum_ms = Some(sum_ms.max(last.trial_ms) as f64).filter(|ms| *ms < last.sum_ms)?;

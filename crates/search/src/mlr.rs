@@ -8,7 +8,8 @@
 //!
 //! Where a profile saw the capacity, the search begins just above it: what one short trial lets through there tells where the
 //! limit of each goal is expected, and the loads half a width below and above are confirmed. A wrong hint costs time only: a first
-//! trial that passes is repeated at twice the load, and bounds that do not hold are moved as in any other search.
+//! trial that passes is repeated at twice the load, and bounds that do not hold are moved as in any other search. Where no profile saw the capacity, a
+//! trial somewhat above the bounds of the short trials is the second witness.
 
 use crate::bounds::{Bounds, History};
 use crate::classify::Class;
@@ -22,6 +23,8 @@ const ESTIMATES: u8 = 3;
 
 /// Packets of the first trial.
 const LOOK_PACKETS: f64 = 2_000.0;
+/// No load is shorter.
+const LEAST_MS: u64 = 10;
 
 #[derive(Debug)]
 pub struct Mlr {
@@ -48,7 +51,8 @@ impl Look {
         let loss_ratio = plan.goals.iter().map(|goal| goal.loss_ratio).fold(0.0, f64::max);
         let load = plan.hint?.range(loss_ratio, initial_ms)[1].clamp(plan.min_load_pps, plan.max_load_pps);
         // Half as long where it still has packets enough that one of them is little of a width.
-        let trial_ms = ((LOOK_PACKETS * 1e3 / load) as u64).max(initial_ms / 2).clamp(1, initial_ms);
+        let trial_ms =
+            ((LOOK_PACKETS * 1e3 / load) as u64).max(initial_ms / 2).clamp(LEAST_MS.min(initial_ms), initial_ms);
         Some(Self { load, trial_ms, loss_ratio, max: plan.max_load_pps })
     }
 
@@ -85,7 +89,7 @@ struct Pursuit {
     expansion: f64,
     min: f64,
     max: f64,
-    /// A shorter sum that decides where the profile agrees.
+    /// A shorter sum that decides where a second witness agrees.
     agreed: Option<Agreed>,
     /// The load of the trial above the capacity that the profile saw, and the queue that it saw.
     looked: Option<f64>,
@@ -100,7 +104,7 @@ impl Mlr {
             pursuits,
             fail_fast: plan.fail_fast,
             look: Look::of(plan),
-            lacks_witness: plan.hint.is_none() && plan.agreed_sum_ms.is_some(),
+            lacks_witness: plan.agreed_sum_ms.is_some() && plan.hint.is_none_or(|hint| hint.agreed_sum_ms.is_none()),
         }
     }
 }
@@ -113,7 +117,8 @@ impl Mlr {
         let (width, max) = (first.last().log_width.exp(), first.max);
         let load_pps = (upper * width * width).min(max);
         let tried = history.tried_between(upper * width, 2.0 * upper);
-        (!tried && load_pps > upper).then_some(Probe { load_pps, duration_ms: first.last().trial_ms })
+        let useful = load_pps >= upper * width && !history.blocked(upper) && !history.blocked(load_pps);
+        (!tried && useful).then_some(Probe { load_pps, duration_ms: first.last().trial_ms })
     }
 }
 
@@ -135,10 +140,10 @@ impl Strategy for Mlr {
             return None;
         }
         if self.lacks_witness && self.pursuits.iter().all(|pursuit| pursuit.level > 0) {
-            self.lacks_witness = false;
             if let Some(probe) = self.witness(history) {
                 return Some(probe);
             }
+            self.lacks_witness = false;
         }
         let open = self.pursuits.iter_mut().filter(|pursuit| !pursuit.settled(history));
         let pursuit = open.min_by_key(|pursuit| pursuit.level)?;
@@ -184,7 +189,7 @@ impl Pursuit {
         self.agrees(history) || history.bounds(&self.last()).settled(&self.last(), self.min, self.max)
     }
 
-    /// Whether the target before the last one decides, since the profile agrees.
+    /// Whether the target before the last one decides, since a second witness agrees.
     fn agrees(&self, history: &History) -> bool {
         self.agreed.is_some_and(|agreed| history.agreed(&agreed, self.min, self.max).is_some())
     }

@@ -8,7 +8,7 @@ use narrows_model::run::search::{
 use narrows_model::run::search_report::{BoundsAt, GoalView, LoadUnit, SCHEMA, SearchReport};
 use narrows_model::words::units;
 use narrows_model::{Flow, Run, run::RunPlan};
-use narrows_search::Search;
+use narrows_search::{Search, Step};
 use std::time::Duration;
 
 /// The search of a run; `None` where it holds none.
@@ -32,8 +32,10 @@ fn history(record: &SearchRecord) -> Vec<BoundsAt> {
     let mut history = Vec::new();
     for trial in &record.trials {
         let at = Duration::from_millis(trial.ended_at_ms);
-        let _ = search.next(at.saturating_sub(Duration::from_millis(trial.duration_ms)));
-        if search.observe(trial.seen.clone(), at).is_err() {
+        // Another version may have chosen other loads.
+        let step = search.next(at.saturating_sub(Duration::from_millis(trial.duration_ms)));
+        let made = Step::Trial { load_pps: trial.load_pps, duration: Duration::from_millis(trial.duration_ms) };
+        if step != made || search.observe(trial.seen.clone(), at).is_err() {
             break;
         }
         history.push(BoundsAt { at_ms: trial.ended_at_ms, bounds: search.bounds() });
@@ -115,8 +117,9 @@ pub fn build(record: &SearchRecord, context: Context, run: RunView) -> SearchRep
 
 /// What took time: what was recorded, then the trials, with what they had around their loads.
 fn spent(record: &SearchRecord) -> Vec<Spent> {
-    let load_ms = record.trials.iter().map(|trial| trial.duration_ms).sum();
-    let whole_ms: u64 = record.trials.iter().map(|trial| trial.seen.effective_ms.max(trial.duration_ms)).sum();
+    let sum = |of: fn(&LoadTrial) -> u64| record.trials.iter().map(of).fold(0, u64::saturating_add);
+    let load_ms = sum(|trial| trial.duration_ms);
+    let whole_ms = sum(|trial| trial.seen.effective_ms.max(trial.duration_ms));
     let around_ms = whole_ms.saturating_sub(load_ms);
     let of_trials =
         [("load of the trials", load_ms), ("set-up of the trials, and waiting for their last packets", around_ms)];
@@ -176,17 +179,19 @@ fn queued(
              excess; use longer trials (--duration)",
             units::bps(sustained.payload_bps),
             units::bps(sustained.wire_bps),
-            units::micros(trial_ms * 1000),
+            units::micros(trial_ms.saturating_mul(1000)),
             units::micros(grew_us)
         ));
     }
     let hint = record.plan.hint?;
     let [_, most] = hint.range(goal.loss_ratio, goal.final_trial_ms);
-    let trials = format!("trials of {}", units::micros(goal.final_trial_ms * 1000));
+    let trials = format!("trials of {}", units::micros(goal.final_trial_ms.saturating_mul(1000)));
+    // What waits in a queue counts where the plan says so.
+    let hides = if record.plan.sustained { "bucket" } else { "queue or bucket" };
     if lower > most {
         let [least, most] = hint.interval_pps.map(|pps| units::bps(unit.load(pps).payload_bps));
         return Some(format!(
-            "above the profiled capacity ({least} to {most} of payload): {trials} may hide the excess in the queue; \
+            "above the profiled capacity ({least} to {most} of payload): {trials} may hide the excess in the {hides}; \
             use longer trials (--duration)"
         ));
     }
@@ -194,7 +199,7 @@ fn queued(
     (hidden > 0.51 * goal.width).then(|| {
         let (us, enough_ms) = (hint.buffer_us.round() as u64, hint.filling_ms(goal.width));
         format!(
-            "{trials} may hide an excess of {} in the profiled queue or bucket of {}; use trials of {} (--duration)",
+            "{trials} may hide an excess of {} in the profiled {hides} of {}; use trials of {} (--duration)",
             units::percent(hidden),
             units::micros(us),
             units::micros(enough_ms.div_ceil(1000) * 1_000_000)

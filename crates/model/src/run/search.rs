@@ -213,7 +213,7 @@ impl SearchPlan {
     pub const AT_ONE_LOAD_MS: u64 = 2_300;
 
     /// The same search from the capacity that a profile saw. Final trials are long enough that an excess of half the
-    /// width fills the queue, up to [`Self::AT_ONE_LOAD_MS`]. `shorten`: where the result agrees with the profile, which is a
+    /// width fills the queue, or empties the bucket, that hides it, up to [`Self::AT_ONE_LOAD_MS`]. `shorten`: where the result agrees with the profile, which is a
     /// second witness unless its interval is wide, the majority of as many trials as fit into that time decides.
     pub fn from_profile(mut self, interval_pps: [f64; 2], buffer_us: f64, shorten: bool) -> Self {
         let mut hint = CapacityHint { interval_pps, buffer_us, agreed_sum_ms: None };
@@ -229,7 +229,7 @@ impl SearchPlan {
         self
     }
 
-    /// The same search where no profile saw a capacity: what passes of a load somewhat above the result is the second witness.
+    /// The same search where no profile saw a capacity, or none that is narrow enough for a witness: what passes of a load somewhat above the result is the second witness.
     pub fn without_profile(self) -> Self {
         let trial_ms = self.goals.iter().map(|goal| goal.final_trial_ms).max();
         Self { agreed_sum_ms: trial_ms.map(Self::agreed_ms), ..self }

@@ -176,6 +176,9 @@ pub struct SweepFigures {
     pub lost: Option<u64>,
     /// Lost of all that should have arrived.
     pub loss: Option<f64>,
+    /// By how much the one-way delay grew over the trial, microseconds: a queue that filled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_growth_us: Option<i64>,
     /// The highest rate without loss, where it was searched for.
     pub lossless: Option<Lossless>,
     /// Whether datagrams were handed to the kernel in batches as one (`UDP_SEGMENT`): then the rates in datagrams are none of packets

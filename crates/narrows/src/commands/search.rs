@@ -59,7 +59,7 @@ pub(crate) struct Args {
     max: Option<UdpRate>,
     #[command(flatten)]
     duration: DurationArg,
-    /// Total trial time that decides one load (default: 11s, or up to 5s where the path profile agrees)
+    /// Total trial time that decides one load (default: 11s, or 2.3s to 5s where a second witness agrees)
     #[arg(long, value_parser = duration, value_name = "TIME", hide_short_help = true)]
     sum: Option<Duration>,
     /// Width of the result, in % of its upper bound

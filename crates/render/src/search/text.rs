@@ -93,8 +93,12 @@ fn head(target: &Target, flow: Flow, plan: &SearchPlan, datagrams: &str) -> (Str
             if goal.loss_ratio > 0.0 { format!("loss up to {}", ratio(goal.loss_ratio)) } else { "no loss".to_owned() };
         let (first, last) = (millis(goal.initial_trial_ms), millis(goal.final_trial_ms));
         let trials = if first == last { first } else { format!("{first} to {last}") };
+        let agreed = plan.hint.and_then(|hint| hint.agreed_sum_ms).or(plan.agreed_sum_ms);
+        let agreed = agreed.map(|ms| ms.max(goal.final_trial_ms)).filter(|ms| *ms < goal.duration_sum_ms);
+        let agreed = agreed.map(|ms| format!(", or {} where a second witness agrees", millis(ms))).unwrap_or_default();
         format!(
-            "{}: {loss} ({method}; trials of {trials}, up to {} in total per load; at most {} of the trial time may exceed the loss limit)",
+            "{}: {loss} ({method}; trials of {trials}, up to {} in total per load{agreed}; at most {} of the trial time may exceed the loss \
+             limit)",
             goal.name,
             millis(goal.duration_sum_ms),
             percent(goal.exceed_ratio)

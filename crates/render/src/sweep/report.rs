@@ -101,8 +101,8 @@ fn notes(report: &SweepReport, rows: &[SweepRow]) -> Vec<Sentence> {
     let lossless = report.plan.search_lossless && rows.iter().any(|row| row.lossless_upper_pps.is_some());
     // A bucket of tokens delays nothing that it lets pass, so that no trial shows it.
     let lossless = lossless.then(|| {
-        "lossless: the highest rate without loss for 1 s, in which a queue or a token bucket can take in some percent more than the path \
-         sustains; `narrows search` tells more exactly"
+        "lossless: the highest rate without loss for 1 s, in which a token bucket can take in some percent more than the path sustains; \
+         `narrows search` tells more exactly"
             .to_owned()
     });
     let segmented = segmented(rows).map(|sizes| {

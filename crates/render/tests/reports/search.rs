@@ -149,7 +149,7 @@ fn a_result_that_a_queue_may_raise_says_so() {
         why([80_000.0, 81_000.0], 1_000.0).as_deref(),
         Some(
             "above the profiled capacity (942 Mbit/s to 954 Mbit/s of payload): trials of 1.00 s may hide the excess \
-            in the queue; use longer trials (--duration)"
+            in the queue or bucket; use longer trials (--duration)"
         )
     );
     let mut grown = record();

@@ -53,6 +53,7 @@ fn point(cell: SweepCell) -> SweepPoint {
             unsent: udp.then_some(at as u64 * 37_000),
             lost: udp.then_some(((sent - got) / bits) as u64),
             loss: udp.then_some((sent - got) / sent),
+            delay_growth_us: None,
             lossless: udp.then(|| Lossless {
                 lower_bps: Some(lossless),
                 lower_pps: Some(lossless / bits),

@@ -36,6 +36,8 @@ pub(super) const TAKES: u64 = 4;
 const LOOK: Duration = Duration::from_millis(50);
 /// Datagrams at the end of a step that the server may not have read.
 const UNREAD: u64 = 3;
+/// Datagrams this far apart are read as they come.
+const SLOW_NS: u64 = 100_000;
 /// A step of which the end is not known is made again so often.
 const TRIES: u32 = 3;
 /// A server closes its port between two tests, and refuses while it is busy with another client's: so long before the second try, and four times as
@@ -262,7 +264,8 @@ impl Profile<'_> {
         let earlier = self.record.steps.iter().filter_map(|it| u64::try_from(it.received.as_ref()?.min_delay_ns).ok());
         let least_ns = earlier.fold(self.idle_ns.min(answered_ns), u64::min);
         // Where each flow has a queue of its own, the end overtakes the data: what waits there is not lost.
-        let overtook = step.gap_ns > 0 && unread > UNREAD.max(u64::from(sent.datagrams) / 20);
+        let part = if step.gap_ns > SLOW_NS { 100 } else { 20 };
+        let overtook = step.gap_ns > 0 && unread > UNREAD.max(u64::from(sent.datagrams) / part);
         let received = || far::step(sent, arrived, answered_ns, least_ns);
         Ok((sent, (is_exact && !overtook && arrived > 0).then(received)))
     }

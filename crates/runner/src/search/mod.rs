@@ -56,8 +56,15 @@ fn at_load(load: &UdpPlan, flow: Flow, pps: f64, duration: Duration) -> UdpPlan 
 /// The observation of a trial: everything sent counts; what the socket refused counts as offered, not as sent.
 ///
 /// If the sender skipped more than a thousandth of the datagrams after stalls, the trial is invalid: the load was not the
-/// requested one. Up to that, the skipped datagrams are subtracted from the intended load.
-pub fn observation(trial: UdpTrial<'_>, flow: Flow, intended: u64, took: Duration) -> Observation {
+/// requested one. Up to that, the skipped datagrams are subtracted from the intended load. `least_growth`: what a queue took in counts, where
+/// the delay grew by more than that part of the duration.
+pub fn observation(
+    trial: UdpTrial<'_>,
+    flow: Flow,
+    (intended, duration): (u64, Duration),
+    took: Duration,
+    least_growth: Option<f64>,
+) -> Observation {
     let effective_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let sum = |of: &dyn Fn(&narrows_model::UdpStreamRecord) -> u64, place| {
         let streams = trial.end(place).map(|end| end.streams.as_slice()).unwrap_or_default();
@@ -73,26 +80,13 @@ pub fn observation(trial: UdpTrial<'_>, flow: Flow, intended: u64, took: Duratio
     let invalid = (given_up > KEPT)
         .then(|| format!("sender stalled, {} skipped", narrows_model::words::units::percent(given_up)));
     let intended = if invalid.is_none() { intended.saturating_sub(skipped).max(offered) } else { intended };
-    let delay_growth_us = delay_growth_us(trial, flow);
-    Observation { intended, offered, sent, received, effective_ms, invalid, delay_growth_us, queued: 0 }
-}
-
-/// By how much the delay grew, of the stream where it grew least: by the receiver, or arrival span minus departure span of one that
-/// does not say.
-fn delay_growth_us(trial: UdpTrial<'_>, flow: Flow) -> Option<i64> {
-    let of = |place| {
-        trial.end(place).map(|end| end.streams.iter().filter(|stream| stream.flow == flow)).into_iter().flatten()
-    };
-    let growth = |stream: &narrows_model::UdpStreamRecord| {
-        let sent = stream.sent.as_ref().filter(|sent| sent.datagrams > 1)?;
-        let other = of(flow.receiver()).find(|other| other.id == stream.id)?;
-        let received = other.received.as_ref().filter(|received| received.distinct > 1)?;
-        if let Some(growth_ns) = received.delay_growth_ns {
-            return Some(growth_ns / 1000);
-        }
-        i64::try_from(received.active_ns / 1000).ok()?.checked_sub_unsigned(sent.active_ns / 1000)
-    };
-    of(flow.sender()).filter_map(growth).min()
+    let growth = trial.delay_growth(flow);
+    let delay_growth_us = growth.map(|it| it.us);
+    let seen = Observation { intended, offered, sent, received, effective_ms, invalid, delay_growth_us, queued: 0 };
+    match least_growth.filter(|_| growth.is_some_and(|it| it.is_robust)) {
+        Some(least) => seen.with_queue(least, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
+        None => seen,
+    }
 }
 
 fn of_udp(trial: &Trial) -> Result<UdpTrial<'_>, EndsError> {
@@ -159,7 +153,7 @@ pub fn search(
                         ending = Ending::Failed(held_back(&asked, trial.plan, flow).unwrap_or_default());
                         break;
                     }
-                    Ok(trial) => observation(trial, flow, intended, start.elapsed()),
+                    Ok(trial) => observation(trial, flow, (intended, duration), start.elapsed(), plan.least_growth()),
                     Err(why) => {
                         ending = Ending::Failed(why.to_string());
                         break;
@@ -180,11 +174,6 @@ pub fn search(
                 let invalid = Some(format!("the trial failed: {why}"));
                 Observation { intended, effective_ms, invalid, ..Observation::default() }
             }
-        };
-        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        let seen = match plan.least_growth() {
-            Some(least) => seen.with_queue(least, duration_ms),
-            None => seen,
         };
         search.observe(seen, began.elapsed())?;
         let bounds = search.bounds();

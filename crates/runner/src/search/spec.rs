@@ -31,7 +31,7 @@ pub struct SearchSpec {
     pub calibrate: bool,
     /// Whether the path is profiled first; only MLRsearch begins at its capacity.
     pub profile: bool,
-    /// Whether a shorter duration sum than the goals' decides where the result agrees with the profile.
+    /// Whether a shorter duration sum than the goals' decides where the result agrees with a second witness.
     pub shorten: bool,
     /// Whether what a queue takes in counts as not forwarded.
     pub sustained: bool,
@@ -89,10 +89,10 @@ impl SearchSpec {
     /// are not known yet.
     fn profile_bps(&self, assumed: &LoadUnit, family: Family) -> Option<f64> {
         let packet_bits = packet_bytes(assumed, family) * 8.0;
-        match (self.max?, &self.load.sizes) {
-            (UdpRate::Bps(bps), _) => Some(BEYOND * bps as f64 / (8.0 * assumed.payload_bytes) * packet_bits),
-            (UdpRate::Pps(pps), DatagramSizes::Sequence(_)) => Some(BEYOND * pps * packet_bits),
-            (UdpRate::Pps(_), DatagramSizes::Largest) | (UdpRate::Max, _) => None,
+        match self.max? {
+            UdpRate::Bps(bps) => Some(BEYOND * bps as f64 / (8.0 * assumed.payload_bytes) * packet_bits),
+            UdpRate::Pps(pps) => Some(BEYOND * pps * packet_bits),
+            UdpRate::Max => None,
         }
     }
 }
@@ -185,7 +185,9 @@ pub fn run(
     let idle_rtt_us = ends.idle_rtt_us();
     let flow = spec.load.flows().first().copied().unwrap_or(Flow::Up);
     let assumed = unit(&spec.load.sizes, ETHERNET, family);
-    if spec.max.is_some() || !spec.calibrate {
+    let given = matches!(spec.max, Some(UdpRate::Bps(_) | UdpRate::Pps(_)));
+    // What does not depend on the path is said before anything is sent.
+    if !spec.calibrate && !given || given && spec.load.sizes != DatagramSizes::Largest {
         spec.plan(None, &assumed)?;
     }
     let mut clock = Clock { last: began, spent: Vec::new() };
@@ -196,12 +198,14 @@ pub fn run(
     } else {
         None
     };
+    // A profile sends no larger datagrams than that, and none of a size that the user chose.
     let known = match (&profiled, &spec.load.sizes) {
-        (Some(_), DatagramSizes::Sequence(sizes)) => sizes.iter().copied().max(),
-        (Some(profiled), DatagramSizes::Largest) => {
-            profiled.trial.of::<ProfilePlan>().map(|trial| trial.client.datagram_bytes)
-        }
-        (None, _) => None,
+        (Some(profiled), DatagramSizes::Largest) => profiled
+            .trial
+            .of::<ProfilePlan>()
+            .map(|trial| trial.client.datagram_bytes)
+            .filter(|bytes| *bytes < ProfilePlan::MAX_DATAGRAM_BYTES),
+        _ => None,
     };
     let bytes = match known {
         Some(bytes) => bytes,
@@ -224,11 +228,11 @@ pub fn run(
         }
         let hinted = hint
             .map(|(interval_pps, buffer_us)| order.plan.clone().from_profile(interval_pps, buffer_us, spec.shorten));
-        // A limit of the search may be too short for trials that fill the queue.
+        // A limit of the search may be too short for trials that empty the bucket, or fill the queue.
         order.plan = hinted.filter(|plan| plan.check().is_ok()).unwrap_or(order.plan);
-        if order.plan.hint.is_none() && spec.shorten && spec.sustained {
-            order.plan = order.plan.without_profile();
-        }
+    }
+    if order.plan.hint.is_none_or(|hint| hint.agreed_sum_ms.is_none()) && spec.shorten && spec.sustained {
+        order.plan = order.plan.without_profile();
     }
     begin(&order);
     let searched = search(ends, &order.load, flow, &order.plan, watch)?;

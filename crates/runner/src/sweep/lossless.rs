@@ -6,7 +6,7 @@
 use crate::ends::{Ends, EndsError};
 use crate::search;
 use narrows_model::run::Ending;
-use narrows_model::run::search::{Goal, Outcome, SearchPlan, SearchRecord, TesterLimit};
+use narrows_model::run::search::{Goal, Observation, Outcome, SearchPlan, SearchRecord, TesterLimit};
 use narrows_model::run::sweep::Lossless;
 use narrows_model::words::units::{bps, micros};
 use narrows_model::{Place, SweepFigures, UdpPlan};
@@ -39,12 +39,19 @@ pub(super) fn find(
     }
     let bits = f64::from(size_bytes) * 8.0;
     let counted_ms = load.duration_ms.saturating_sub(load.omit_ms);
-    let without_loss = seen.lost == Some(0) && seen.unsent == Some(0);
+    let (least, most) = ((got / BELOW).max(MIN_PPS), sent.max(got));
+    // What waited in a queue at the end was not carried.
+    let whole = Observation {
+        received: (got * counted_ms as f64 / 1e3) as u64,
+        delay_growth_us: seen.delay_growth_us,
+        ..Observation::default()
+    };
+    let queued = plan(least, most).least_growth().map_or(0, |part| whole.with_queue(part, counted_ms).queued);
+    let without_loss = seen.lost == Some(0) && seen.unsent == Some(0) && queued == 0;
     if without_loss && 2 * counted_ms > SUM_MS {
         let remark = Some("no loss at the maximum rate sent".to_owned());
         return Ok(in_bits(Lossless { lower_pps: Some(sent), remark, ..Lossless::default() }, bits));
     }
-    let (least, most) = ((got / BELOW).max(MIN_PPS), sent.max(got));
     if least >= most {
         return nothing("the rate is too low for a search");
     }
@@ -132,7 +139,7 @@ fn in_bits(found: Lossless, bits: f64) -> Lossless {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::run::search::{GoalResult, LoadTrial, Observation};
+    use narrows_model::run::search::{GoalResult, LoadTrial};
     use narrows_search::Search;
 
     #[test]

@@ -188,10 +188,14 @@ proptest! {
 
     #[test]
     fn without_a_profile_what_passes_of_a_load_above_is_the_second_witness(
-        decades in 1.0..3.0_f64, queue_ms in 1.0..2_000.0_f64,
+        decades in 1.0..3.0_f64, queue_ms in 1.0..2_000.0_f64, wide in any::<bool>(),
     ) {
         let device = Device { delays: true, ..path(10_f64.powf(decades), queue_ms) };
-        let plan = SearchPlan { sustained: true, ..SearchPlan::between(100.0, 2e6) }.without_profile();
+        let plan = SearchPlan { sustained: true, ..SearchPlan::between(100.0, 2e6) };
+        // A profile that knows the capacity in datagrams of another size only.
+        let interval = [0.9, 1.25].map(|part| part * device.capacity);
+        let plan = if wide { plan.from_profile(interval, 0.0, true) } else { plan };
+        let plan = plan.without_profile();
         let ended = search(&plan, &device, 1);
         for (result, goal) in ended.results.iter().zip(&plan.goals) {
             let truth = device.capacity / (1.0 - goal.loss_ratio);

@@ -7,6 +7,8 @@ const STEP_NS: i64 = 250;
 /// The smallest delay of a span of this length is compared with that of a later one: longer than most pauses of a host, and little of a
 /// trial.
 const SPAN_NS: u64 = 10_000_000;
+/// Few delays that vary have no telling least: a span has so many.
+const SPAN_DATAGRAMS: u32 = 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
@@ -26,6 +28,7 @@ pub(crate) struct Arrivals {
 #[derive(Debug, Default)]
 struct Spans {
     began_ns: u64,
+    datagrams: u32,
     smallest_ns: i64,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
@@ -34,26 +37,27 @@ struct Spans {
 impl Spans {
     #[inline]
     const fn arrive(&mut self, transit_ns: i64, received_ns: u64) {
-        if received_ns.saturating_sub(self.began_ns) < SPAN_NS {
+        let is_first = self.began_ns == 0;
+        if !is_first && (received_ns.saturating_sub(self.began_ns) < SPAN_NS || self.datagrams < SPAN_DATAGRAMS) {
+            self.datagrams = self.datagrams.saturating_add(1);
             if transit_ns < self.smallest_ns {
                 self.smallest_ns = transit_ns;
             }
             return;
         }
-        // The very first arrival ends no span.
-        if self.began_ns > 0 {
+        if !is_first {
             if self.first_ns.is_none() {
                 self.first_ns = Some(self.smallest_ns);
             } else {
                 self.last_ns = Some(self.smallest_ns);
             }
         }
-        (self.began_ns, self.smallest_ns) = (received_ns, transit_ns);
+        (self.began_ns, self.datagrams, self.smallest_ns) = (received_ns, 1, transit_ns);
     }
 
     /// From the first span to the last one that is at least half as long.
     fn growth_ns(&self, ended_ns: u64) -> Option<i64> {
-        let is_long = ended_ns.saturating_sub(self.began_ns) >= SPAN_NS / 2;
+        let is_long = ended_ns.saturating_sub(self.began_ns) >= SPAN_NS / 2 && self.datagrams >= SPAN_DATAGRAMS / 2;
         let last_ns = if is_long { Some(self.smallest_ns) } else { self.last_ns };
         Some(last_ns?.saturating_sub(self.first_ns?))
     }

@@ -30,8 +30,10 @@ pub(crate) fn held_back(evidence: &TcpEvidence) -> Option<String> {
         (cause.ceiling)(evidence, *role).is_some_and(|ceiling| sits_at(&ceiling, evidence.goodput_bps()))
     })
     .map(|(cause, _, held)| {
-        let part = if evidence.base.is_silent() { "of what one window per RTT gives" } else { "of the time" };
-        format!("{} limited the sender {} {part}, at its ceiling", cause.id, units::percent(held))
+        if evidence.base.is_silent() {
+            return format!("{}, at the ceiling of {}", evidence.waited_words(held), cause.id);
+        }
+        format!("{} limited the sender {} of the time, at its ceiling", cause.id, units::percent(held))
     })
 }
 

@@ -81,9 +81,16 @@ fn waits(evidence: &TcpEvidence) -> Option<Witness> {
 }
 
 /// What the profile of the reverse path says.
-fn by_reverse_path(evidence: &TcpEvidence, acks_bps: [f64; 2], back: &PathProfile, room: Witness) -> Ruling {
-    let [sent_bps, arrived_bps] = acks_bps;
+fn by_reverse_path(
+    evidence: &TcpEvidence,
+    (sent_bps, arrived_bps): (f64, Option<f64>),
+    back: &PathProfile,
+    room: Witness,
+) -> Ruling {
     let shape = &back.shape;
+    // Where nobody tells how many arrived, as many as the path carries.
+    let most_bps = shape.capacity.map_or(f64::MAX, |capacity| capacity.bps);
+    let arrived_bps = arrived_bps.unwrap_or(sent_bps.min(most_bps));
     let says = format!("reverse: {}; {} of acknowledgements were sent", back.words(), units::bps(sent_bps));
     if let Some(shared) = shape.shared.filter(|shared| shared.left_bps() < sent_bps) {
         let (others, link) = (units::bps(shared.others_bps), units::bps(shared.link_bps));
@@ -121,7 +128,7 @@ fn own_shaper(evidence: &TcpEvidence) -> Option<f64> {
 
 /// That the acknowledgements were lost or delayed under load.
 fn delayed(evidence: &TcpEvidence) -> Option<Witness> {
-    let lost = evidence.base.acks.map_or(0.0, |acks| acks.lost());
+    let lost = evidence.base.acks.and_then(|acks| acks.lost()).unwrap_or(0.0);
     if lost >= ACKS_LOST {
         return Some(counter(format!("{} of the acknowledgements that the receiver sent did not arrive", units::percent(lost))));
     }

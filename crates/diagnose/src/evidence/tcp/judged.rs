@@ -113,7 +113,7 @@ impl Evidence for TcpEvidence {
             goodput_bps: self.base.goodput_bps,
             sender: &self.sender,
             congestion_control: self.base.congestion_control.as_deref(),
-            acks_bps: self.acks_bps().map(|[sent, _]| sent),
+            acks_bps: self.acks_bps().map(|(sent, _)| sent),
             min_rtt_us: self.min_rtt_us,
             lost: self.base.worst_loss().map(|loss| loss.rate()),
             carries_bps: self.profile.as_ref().map(PathProfile::sustains_bps),

@@ -223,11 +223,12 @@ impl TcpEvidence {
         self.number(role, keys::NIC_SPEED).filter(|bps| *bps > 0.0)
     }
 
-    /// Bits of IP packets a second of the acknowledgements without payload: those that the receiver sent, and those that arrived.
-    pub fn acks_bps(&self) -> Option<[f64; 2]> {
+    /// Bits of IP packets a second of the acknowledgements without payload: those that the receiver sent, and those that arrived, where
+    /// the sender tells.
+    pub fn acks_bps(&self) -> Option<(f64, Option<f64>)> {
         let Acks { sent_per_s, arrived_per_s, .. } = self.base.acks?;
         let bits = f64::from(self.segment_header_bytes()) * 8.0;
-        (sent_per_s > 0.0).then_some([sent_per_s * bits, arrived_per_s * bits])
+        (sent_per_s > 0.0).then_some((sent_per_s * bits, arrived_per_s.map(|per_s| per_s * bits)))
     }
 
     /// Payload bits per bit of full IP packets.

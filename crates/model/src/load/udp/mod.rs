@@ -286,6 +286,35 @@ impl Load for UdpPlan {
 /// A trial of UDP streams.
 pub type UdpTrial<'a> = TrialOf<'a, UdpPlan>;
 
+/// By how much the one-way delay of a flow grew over a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DelayGrowth {
+    /// Microseconds; of several streams of the one where it grew least.
+    pub us: i64,
+    /// Whether the receiver compared the least of many delays; else it is the last datagram's beside the first one's, and one late
+    /// datagram is enough.
+    pub is_robust: bool,
+}
+
+impl UdpTrial<'_> {
+    /// `None` where an end recorded nothing of it.
+    pub fn delay_growth(&self, flow: Flow) -> Option<DelayGrowth> {
+        let of =
+            |place| self.end(place).map(|end| end.streams.iter().filter(|it| it.flow == flow)).into_iter().flatten();
+        let growth = |stream: &UdpStreamRecord| {
+            let sent = stream.sent.as_ref().filter(|sent| sent.datagrams > 1)?;
+            let other = of(flow.receiver()).find(|other| other.id == stream.id)?;
+            let received = other.received.as_ref().filter(|received| received.distinct > 1)?;
+            if let Some(growth_ns) = received.delay_growth_ns {
+                return Some(DelayGrowth { us: growth_ns / 1000, is_robust: true });
+            }
+            let us = i64::try_from(received.active_ns / 1000).ok()?.checked_sub_unsigned(sent.active_ns / 1000)?;
+            Some(DelayGrowth { us, is_robust: false })
+        };
+        of(flow.sender()).filter_map(growth).min_by_key(|it| it.us)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
