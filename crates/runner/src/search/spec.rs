@@ -191,6 +191,12 @@ pub fn run(
         spec.plan(None, &assumed)?;
     }
     let mut clock = Clock { last: began, spent: Vec::new() };
+    // A size that the user chose may not pass: nothing else is sent before that is known.
+    let looked = match &spec.load.sizes {
+        DatagramSizes::Sequence(_) => Some(first_look(ends, &spec.load, flow)?),
+        DatagramSizes::Largest => None,
+    };
+    clock.lap("first datagrams");
     let profiled = if spec.profile && spec.method == SearchMethod::Mlr {
         let profiled = profile(ends, flow, spec.profile_bps(&assumed, family), began)?;
         clock.lap("path profile");
@@ -198,16 +204,9 @@ pub fn run(
     } else {
         None
     };
-    // A profile sends no larger datagrams than that, and none of a size that the user chose.
-    let known = match (&profiled, &spec.load.sizes) {
-        (Some(profiled), DatagramSizes::Largest) => profiled
-            .trial
-            .of::<ProfilePlan>()
-            .map(|trial| trial.client.datagram_bytes)
-            .filter(|bytes| *bytes < ProfilePlan::MAX_DATAGRAM_BYTES),
-        _ => None,
-    };
-    let bytes = match known {
+    // A profile sends no larger datagrams than that.
+    let by_profile = profiled.as_ref().and_then(|it| it.trial.of::<ProfilePlan>()).map(|it| it.client.datagram_bytes);
+    let bytes = match looked.or(by_profile.filter(|bytes| *bytes < ProfilePlan::MAX_DATAGRAM_BYTES)) {
         Some(bytes) => bytes,
         None => first_look(ends, &spec.load, flow)?,
     };
