@@ -41,6 +41,8 @@ fn underlay(text: &str) -> Result<Underlay, String> {
 
 /// What the trials below the tunnel take, and the overlay once more.
 const UNDERLAY: Duration = Duration::from_secs(8);
+/// What the time limit is longer with a server of iperf3, where each step of a path profile is a test of its own.
+const STEP_BY_STEP: Duration = Duration::from_secs(40);
 
 /// What a path profile and two experiments take.
 const AFTER_LOAD: Duration = Duration::from_secs(12);
@@ -82,7 +84,7 @@ pub(crate) struct Args {
     given: Given,
     /// Time limit, experiments included
     ///
-    /// A path profile needs 5s. The experiment that a proven cause depends on may take a quarter more.
+    /// A path profile needs 5s, with iperf3:// up to 20s (then the default is 60s). The experiment that a proven cause depends on may take a quarter more.
     #[arg(long, value_parser = duration, default_value = "20s", value_name = "TIME")]
     budget: Duration,
     /// Data limit: no more bytes of load in all, give or take one interval
@@ -241,6 +243,9 @@ impl Args {
     fn fit_times(&mut self) -> Result<(), Failure> {
         if self.underlay.is_some() && !self.given.has("budget") {
             self.budget += UNDERLAY;
+        }
+        if self.remote.is_iperf3() && !self.given.has("budget") {
+            self.budget += STEP_BY_STEP;
         }
         let (load, whole) = (self.load.duration.duration, self.budget);
         if self.tcp.bytes.is_some() || 2 * load <= whole {

@@ -113,10 +113,15 @@ impl RemoteArgs {
         &self.way
     }
 
+    /// Whether the word names a server of iperf3.
+    pub(crate) fn is_iperf3(&self) -> bool {
+        is_iperf3(&self.host)
+    }
+
     /// The server of iperf3 that the word names, if it does.
     pub(crate) fn iperf3(&self) -> Result<Option<Peer>, Failure> {
         let login = self.login.login()?;
-        if !is_iperf3(&self.host) {
+        if !self.is_iperf3() {
             let why = "cannot use --username here: only servers of iperf3 have users; write iperf3://HOST";
             return if login.is_some() { Err(Failure::usage(why)) } else { Ok(None) };
         }

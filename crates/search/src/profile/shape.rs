@@ -410,6 +410,9 @@ const LONG_US: f64 = 5_000.0;
 /// A bucket holds credit for so long at least: less is the queue of a device that works in batches.
 const BUCKET_US: f64 = 1_000.0;
 
+/// An answer's time does not tell less, which a busy host's varies by.
+const TOLD_US: f64 = 25.0;
+
 /// A step at more than so many times the capacity may have met another queue: that of a faster link before a policer, or of a host.
 const NEAR: f64 = 4.0;
 
@@ -479,9 +482,12 @@ fn plateau(
     // A policer delays nothing, and a full queue of two packets all that passes.
     let short_us = (0.5 * jitter_us).max(us(1.5 * packet_bits)).max(150.0);
     let queued = lossy().count() > 1 && lossy().all(|view| view.queue_us - quiet_us > short_us);
-    // At the end of each step that lost, not even half a packet waited, which takes longer than hosts vary: no queue is that short.
+    // What makes an answer late makes the queue look longer, not shorter: where even half a packet did not wait at the end of some of several
+    // steps that lost much, no queue was full there.
     let half_us = us(0.5 * packet_bits);
-    let unqueued = half_us > 75.0 && lossy().count() >= 3 && lossy().all(|view| view.queue_us - quiet_us < half_us);
+    let overflowed = || lossy().filter(|view| view.sustained_loss > usual_loss + EMPTY);
+    let least_full_us = overflowed().map(|view| view.queue_us - quiet_us).fold(f64::MAX, f64::min);
+    let unqueued = half_us > TOLD_US && overflowed().count() >= 3 && least_full_us < half_us;
     match train {
         _ if queued => Some(Plateau::ShortQueue),
         Some(train) => (credit == Some(true) || unqueued)

@@ -13,6 +13,7 @@
 //! Source: RFC 9438 section 1; Cardwell et al., *BBR*, ACM Queue 14(5), 2016.
 
 use crate::causes::shared::rule::*;
+use crate::evidence::profile::PathProfile;
 use crate::causes::shared::tcp_stage::{COMMON, beside_others};
 use crate::causes::shared::window::window_share;
 use crate::experiments::tcp::{AGAIN, OTHER_CONGESTION_CONTROL};
@@ -93,6 +94,13 @@ fn assess(evidence: &TcpEvidence, _: Role) -> Ruling {
         }));
     }
     refuted(answers(evidence))?;
+    let looks_alike = |profile: &PathProfile| {
+        let shape = &profile.shape;
+        shape.by_totals && shape.plateau.is_none() && shape.capacity.is_some()
+    };
+    if evidence.profile.as_ref().is_some_and(looks_alike) && evidence.base.loss_whole.is_some_and(|loss| loss.lost() > 0) {
+        return Err(cannot_tell("a policer, whose drops it answers, and a short queue look alike by totals of steps"));
+    }
     let lossy = evidence.base.loss.is_some_and(|loss| loss.moments >= 2) && !queue;
     if lossy && evidence.profile.is_none() {
         return Err(cannot_tell("segments were lost without a queue: without a path profile random loss cannot be excluded"));
