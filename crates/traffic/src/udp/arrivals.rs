@@ -4,11 +4,12 @@ use narrows_stats::Histogram;
 
 /// The mark from which delays are measured follows the smallest delay in steps of at least this: each step touches all buckets.
 const STEP_NS: i64 = 250;
-/// The smallest delay of a span of this length is compared with that of a later one: longer than most pauses of a host, and little of a
-/// trial.
+/// The smallest delay of a span of this length is compared with those of others: longer than most pauses of a host, and little of a trial.
 const SPAN_NS: u64 = 10_000_000;
 /// Few delays that vary have no telling least: a span has so many.
 const SPAN_DATAGRAMS: u32 = 10;
+/// Spans that are kept.
+const SPANS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
@@ -24,42 +25,64 @@ pub(crate) struct Arrivals {
     spans: Spans,
 }
 
-/// The smallest delay of each span of [`SPAN_NS`]: of the first, of the last whole one, and of the one that goes on.
-#[derive(Debug, Default)]
+/// The smallest delay of each span, of which pairs become one where there are many.
+#[derive(Debug)]
 struct Spans {
+    lasts_ns: u64,
     began_ns: u64,
     datagrams: u32,
     smallest_ns: i64,
-    first_ns: Option<i64>,
-    last_ns: Option<i64>,
+    /// When each began, and its smallest delay.
+    whole: Vec<(u64, i64)>,
+}
+
+impl Default for Spans {
+    fn default() -> Self {
+        let whole = Vec::with_capacity(SPANS);
+        Self { lasts_ns: SPAN_NS, began_ns: 0, datagrams: 0, smallest_ns: 0, whole }
+    }
 }
 
 impl Spans {
     #[inline]
-    const fn arrive(&mut self, transit_ns: i64, received_ns: u64) {
+    fn arrive(&mut self, transit_ns: i64, received_ns: u64) {
         let is_first = self.began_ns == 0;
-        if !is_first && (received_ns.saturating_sub(self.began_ns) < SPAN_NS || self.datagrams < SPAN_DATAGRAMS) {
+        let goes_on = received_ns.saturating_sub(self.began_ns) < self.lasts_ns || self.datagrams < SPAN_DATAGRAMS;
+        if !is_first && goes_on {
             self.datagrams = self.datagrams.saturating_add(1);
-            if transit_ns < self.smallest_ns {
-                self.smallest_ns = transit_ns;
-            }
+            self.smallest_ns = self.smallest_ns.min(transit_ns);
             return;
         }
         if !is_first {
-            if self.first_ns.is_none() {
-                self.first_ns = Some(self.smallest_ns);
-            } else {
-                self.last_ns = Some(self.smallest_ns);
-            }
+            self.close();
         }
         (self.began_ns, self.datagrams, self.smallest_ns) = (received_ns, 1, transit_ns);
     }
 
-    /// From the first span to the last one that is at least half as long.
+    fn close(&mut self) {
+        self.whole.push((self.began_ns, self.smallest_ns));
+        if self.whole.len() == SPANS {
+            let pairs = self.whole.chunks(2).map(|pair| (pair[0].0, pair.iter().map(|it| it.1).min().unwrap_or(0)));
+            self.whole = pairs.collect();
+            self.lasts_ns = self.lasts_ns.saturating_mul(2);
+        }
+    }
+
+    /// What the delay grew by from the first arrival to the last, by the median slope of all pairs of spans (Theil, Sen): a queue that fills
+    /// grows all the time, what one pause of a host leaves behind is a step.
     fn growth_ns(&self, ended_ns: u64) -> Option<i64> {
-        let is_long = ended_ns.saturating_sub(self.began_ns) >= SPAN_NS / 2 && self.datagrams >= SPAN_DATAGRAMS / 2;
-        let last_ns = if is_long { Some(self.smallest_ns) } else { self.last_ns };
-        Some(last_ns?.saturating_sub(self.first_ns?))
+        let is_long =
+            ended_ns.saturating_sub(self.began_ns) >= self.lasts_ns / 2 && self.datagrams >= SPAN_DATAGRAMS / 2;
+        let last = is_long.then_some((self.began_ns, self.smallest_ns));
+        let all: Vec<(u64, i64)> = self.whole.iter().copied().chain(last).collect();
+        let slope = |from: &(u64, i64), to: &(u64, i64)| {
+            let span_ns = to.0.checked_sub(from.0).filter(|ns| *ns > 0)?;
+            Some(to.1.saturating_sub(from.1) as f64 / span_ns as f64)
+        };
+        let pairs = all.iter().enumerate().flat_map(|(at, from)| all[at + 1..].iter().map(move |to| (from, to)));
+        let slopes: Vec<f64> = pairs.filter_map(|(from, to)| slope(from, to)).collect();
+        let took_ns = ended_ns.saturating_sub(all.first()?.0);
+        Some((narrows_stats::quantile(&slopes, 0.5)? * took_ns as f64) as i64)
     }
 }
 
@@ -102,7 +125,7 @@ impl Arrivals {
         self.first_ns.map_or(0, |first| self.last_ns.saturating_sub(first))
     }
 
-    /// By how much the smallest delay of [`SPAN_NS`] grew from the first to the last; a moment's pause of a host does not show.
+    /// By how much the delay grew over all arrivals; `None` of too few.
     pub(crate) fn growth_ns(&self) -> Option<i64> {
         self.spans.growth_ns(self.last_ns)
     }
@@ -165,11 +188,17 @@ mod tests {
             }
             arrivals.growth_ns().map(|ns| ns / 1_000)
         };
-        // 10 us more with each of a thousand, less the last span or two.
+        // 10 us more with each of a thousand.
         let us = growth(&|ms| 500 + 10 * ms).expect("a second");
-        assert!((9_750..=9_950).contains(&us), "{us}");
-        // The first and the last 4 ms were held up.
+        assert!((9_800..=10_000).contains(&us), "{us}");
+        // The first and the last 4 ms were held up; a pause in the middle left 2 ms behind, or somewhere else.
         assert_eq!(growth(&|ms| if (4..996).contains(&ms) { 500 } else { 900 }), Some(0));
+        for at in [300, 700] {
+            assert_eq!(growth(&|ms| if ms < at { 500 } else { 2_500 }), Some(0), "{at}");
+        }
+        // A queue that is full after 800 ms.
+        let us = growth(&|ms| 500 + 10 * ms.min(800)).expect("a second");
+        assert!((8_000..=10_000).contains(&us), "{us}");
         assert_eq!(Arrivals::default().growth_ns(), None);
     }
 

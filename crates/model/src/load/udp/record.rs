@@ -153,8 +153,8 @@ pub struct UdpReceived {
     /// The smallest difference of receive and send time by the two hosts' wall clocks, ns: a one-way delay only within
     /// the clocks' error.
     pub min_clock_difference_ns: Option<i64>,
-    /// By how much the smallest one-way delay of 10 ms, and of ten datagrams at least, grew from the first to the last of them, ns; needs no common clock. `None`: fewer
-    /// than two such spans, or a server that does not say.
+    /// By how much the one-way delay grew, ns, by the median slope of the least delays of spans of 10 ms, and of ten datagrams, at least;
+    /// needs no common clock. `None`: fewer than two such spans, or a server that does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_growth_ns: Option<i64>,
 }
