@@ -45,13 +45,14 @@ fn trials(report: &SearchReport) -> Table {
         let loss = seen.loss_ratio();
         let tone = if loss.is_some_and(|loss| loss > 0.0) { Tone::Bad } else { Tone::Good };
         let unsent = (seen.unsent() > 0).then(|| grouped(seen.unsent()));
+        let (lost, queued) = parts(trial);
         let row = Row::new(vec![
             Cell::new((at + 1).to_string()),
             Cell::new(millis(trial.ended_at_ms)),
             Cell::new(precise(trial.load_pps, "pps", SHORT)),
             Cell::new(millis(trial.duration_ms)),
-            Cell::maybe(parts(trial).0.map(ratio)).tone(tone),
-            Cell::new(parts(trial).1.map(ratio).unwrap_or_default()).tone(Tone::Bad),
+            Cell::maybe(lost.map(ratio)).tone(tone),
+            Cell::new(queued.map(ratio).unwrap_or_default()).tone(Tone::Bad),
             Cell::new(unsent.unwrap_or_default()),
             Cell::new(bounds.iter().map(goal).collect::<Vec<_>>().join("  ")),
         ]);

@@ -163,6 +163,19 @@ fn holds(plan: &SearchPlan, device: &Device, ended: &Ended, goal: usize) -> Resu
     Ok(())
 }
 
+/// Whether the bounds of each goal hold what the path sustains, however much its queue takes in.
+fn hold_what_is_sustained(plan: &SearchPlan, device: &Device, ended: &Ended) -> Result<(), TestCaseError> {
+    for (result, goal) in ended.results.iter().zip(&plan.goals) {
+        let truth = device.capacity / (1.0 - goal.loss_ratio);
+        let (lower, upper) = (result.lower_pps.unwrap_or(0.0), result.upper_pps.unwrap_or(f64::MAX));
+        // A third of the width is not told from none, and nothing from a packet.
+        let grain = truth * goal.width / 3.0 + 2.0;
+        prop_assert!(lower <= truth + grain && truth - grain <= upper, "{}..{} does not hold {}", lower, upper, truth);
+        prop_assert!(lower >= upper * (1.0 - goal.width) * (1.0 - 1e-9));
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
@@ -175,14 +188,7 @@ proptest! {
         let plan = SearchPlan { sustained: true, ..SearchPlan::between(100.0, 2e6) };
         let plan = plan.from_profile([0.99 * seen, 1.01 * seen], 0.0, true);
         let ended = search(&plan, &device, 1);
-        for (result, goal) in ended.results.iter().zip(&plan.goals) {
-            let truth = device.capacity / (1.0 - goal.loss_ratio);
-            let (lower, upper) = (result.lower_pps.unwrap_or(0.0), result.upper_pps.unwrap_or(f64::MAX));
-            // A third of the width is not told from none, and nothing from a packet.
-            let grain = truth * goal.width / 3.0 + 2.0;
-            prop_assert!(lower <= truth + grain && truth - grain <= upper, "{}..{} does not hold {}", lower, upper, truth);
-            prop_assert!(lower >= upper * (1.0 - goal.width) * (1.0 - 1e-9));
-        }
+        hold_what_is_sustained(&plan, &device, &ended)?;
         prop_assert!(ended.took.as_secs_f64() <= 10.0, "{:?}: {:?}", ended.took, ended.search.trials());
     }
 
@@ -197,12 +203,7 @@ proptest! {
         let plan = if wide { plan.from_profile(interval, 0.0, true) } else { plan };
         let plan = plan.without_profile();
         let ended = search(&plan, &device, 1);
-        for (result, goal) in ended.results.iter().zip(&plan.goals) {
-            let truth = device.capacity / (1.0 - goal.loss_ratio);
-            let (lower, upper) = (result.lower_pps.unwrap_or(0.0), result.upper_pps.unwrap_or(f64::MAX));
-            let grain = truth * goal.width / 3.0 + 2.0;
-            prop_assert!(lower <= truth + grain && truth - grain <= upper, "{}..{} does not hold {}", lower, upper, truth);
-        }
+        hold_what_is_sustained(&plan, &device, &ended)?;
         prop_assert!(ended.took.as_secs_f64() <= 15.0, "{:?}: {:?}", ended.took, ended.search.trials());
     }
 
