@@ -13,6 +13,7 @@ use narrows_model::run::search_report::SearchReport;
 use narrows_model::{Direction, Ending, Family, Goal, Plan, SearchMethod, UdpPlan, UdpRate};
 use narrows_render::Format;
 use narrows_render::search::{curve, svg, text};
+use narrows_runner::ends::EndsError;
 use narrows_runner::search::{self, SearchSpec, SpecError};
 use narrows_runner::{search_report, stored};
 use std::time::Duration;
@@ -154,6 +155,7 @@ impl Args {
         })
         .map_err(|error| match error {
             SpecError::Plan(_) => Failure::usage(error),
+            SpecError::Ends(EndsError::Interrupted) => Failure::interrupted(),
             SpecError::Ends(_) | SpecError::Search(_) => Failure::run(error),
         })?;
         drop(ends);

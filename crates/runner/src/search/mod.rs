@@ -110,7 +110,11 @@ pub fn qualify(ends: &mut dyn Ends, load: &UdpPlan, bytes: u32) -> Result<f64, E
         Some(got.distinct as f64 / plan.rate_seconds(stream.flow, None, Some(got)))
     };
     let pps: f64 = trial.server.streams.iter().filter_map(rate).sum();
-    if pps > 0.0 { Ok(pps) } else { Err(EndsError::Failed("nothing arrived over loopback".to_owned())) }
+    match pps > 0.0 {
+        true => Ok(pps),
+        false if ends.stopped() => Err(EndsError::Interrupted),
+        false => Err(EndsError::Failed("nothing arrived over loopback".to_owned())),
+    }
 }
 
 /// The datagram size that the path carries in one piece, and proof that anything passes: a short, slow trial.

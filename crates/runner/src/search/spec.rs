@@ -200,6 +200,9 @@ pub fn run(
     let profiled = if spec.profile && spec.method == SearchMethod::Mlr {
         let profiled = profile(ends, flow, spec.profile_bps(&assumed, family), began)?;
         clock.lap("path profile");
+        if ends.stopped() {
+            return Err(EndsError::Interrupted.into());
+        }
         profiled
     } else {
         None
